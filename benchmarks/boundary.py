@@ -50,7 +50,7 @@ class Measurement(keras.callbacks.Callback):
         run = self.training.run
         if self.steps != AT_STEP or run is None:
             return
-        returned = dict(run.logs)
+        returned = dict(run.numbers.logs)
         for _ in range(ROUNDS):
             started = time.perf_counter()
             for _ in range(CALLS):

@@ -75,7 +75,8 @@ class PitstopInMemory(Contender):
         session = process_session.current()
         if session is None:
             raise SystemExit("run this under `pitstop run`")
-        session._cadence.postponed(time.monotonic_ns(), by_ns=0)  # due at the next boundary
+        # Due at the next boundary.
+        session.snapshots._cadence.postponed(time.monotonic_ns(), by_ns=0)
 
     def finish(self) -> None:
         """The copy was over long before."""

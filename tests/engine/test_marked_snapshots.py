@@ -30,7 +30,7 @@ class Persister:
         self.beacon = Beacon.create()
         self.connection, self.trainer = pair()
         self.session = Session(self.trainer, self.beacon, welcome(run_dir, settings))
-        self.session.start_steps(0)
+        self.session.snapshots.start_steps(0)
         self._arena = -1
 
     def next_snapshot(self) -> Received:
@@ -66,11 +66,11 @@ def persister(tmp_path: Path) -> Iterator[Persister]:
 
 def test_a_name_is_part_of_the_snapshot_and_of_no_other(persister: Persister) -> None:
     persister.beacon.request_checkpoint("before-lr-change")
-    persister.session.act(3, lambda: cut(3))
+    persister.session.snapshots.act(3, lambda: cut(3))
     assert body_of(persister.next_snapshot())["durable"]
     assert persister.newest_state()["name"] == "before-lr-change"
     persister.beacon.request_checkpoint()
-    persister.session.act(4, lambda: cut(4))
+    persister.session.snapshots.act(4, lambda: cut(4))
     persister.next_snapshot()
     assert "name" not in persister.newest_state()
 
@@ -80,7 +80,7 @@ def test_a_request_that_comes_while_the_cut_is_taken_is_durable(persister: Persi
         persister.beacon.request_checkpoint("early")
         return cut(3)
 
-    persister.session.act(3, take)
+    persister.session.snapshots.act(3, take)
     snapshot = body_of(persister.next_snapshot())
     assert (snapshot["reason"], snapshot["durable"]) == ("requested", True)
     assert persister.newest_state()["name"] == "early"
@@ -90,14 +90,14 @@ def test_a_name_that_waits_is_given_to_the_snapshot_of_a_stop(persister: Persist
     persister.beacon.request_checkpoint("last")
     persister.beacon.request_stop(Stop.GRACEFUL)
     with pytest.raises(TrainingStopped):
-        persister.session.act(3, lambda: cut(3))
+        persister.session.snapshots.act(3, lambda: cut(3))
     assert body_of(persister.next_snapshot())["reason"] == "stop"
     assert persister.newest_state()["name"] == "last"
 
 
 def test_the_end_of_an_epoch_among_the_best_is_saved_with_its_metrics(persister: Persister) -> None:
     metrics = {"loss": 0.7, "val_loss": 0.5, "ratio": math.inf}
-    persister.session.epoch_ended(cut(8), metrics)
+    persister.session.snapshots.epoch_ended(cut(8), metrics)
     body = body_of(persister.next_snapshot())
     assert (body["step"], body["reason"], body["durable"]) == (8, "best", True)
     assert persister.newest_state()["metrics"] == {"loss": 0.7, "val_loss": 0.5}
@@ -105,31 +105,31 @@ def test_the_end_of_an_epoch_among_the_best_is_saved_with_its_metrics(persister:
 
 def test_the_end_of_another_epoch_is_not(persister: Persister) -> None:
     session = persister.session
-    session.epoch_ended(cut(8), {"val_loss": 0.5})
-    session.epoch_ended(cut(16), {"val_loss": 0.6})
-    session.epoch_ended(None, {"val_loss": 0.1})
+    session.snapshots.epoch_ended(cut(8), {"val_loss": 0.5})
+    session.snapshots.epoch_ended(cut(16), {"val_loss": 0.6})
+    session.snapshots.epoch_ended(None, {"val_loss": 0.1})
     persister.beacon.settle(body_of(persister.next_snapshot())["sequence"])
-    session.epoch_ended(cut(24), {"val_loss": 0.4})
+    session.snapshots.epoch_ended(cut(24), {"val_loss": 0.4})
     assert body_of(persister.next_snapshot())["step"] == 24
 
 
 def test_no_snapshot_of_the_cadence_takes_the_place_of_a_best_one(persister: Persister) -> None:
     session = persister.session
-    session.epoch_ended(cut(8), {"val_loss": 0.5})
+    session.snapshots.epoch_ended(cut(8), {"val_loss": 0.5})
     sequence = body_of(persister.next_snapshot())["sequence"]
-    assert not session.act(9, lambda: cut(9))
+    assert not session.snapshots.act(9, lambda: cut(9))
     assert persister.newest_state()["metrics"] == {"val_loss": 0.5}
     persister.beacon.settle(sequence)
-    assert session.act(10, lambda: cut(10))
+    assert session.snapshots.act(10, lambda: cut(10))
     assert body_of(persister.next_snapshot())["step"] == 10
 
 
 def test_a_requested_one_waits_for_a_best_one(persister: Persister) -> None:
     session = persister.session
-    session.epoch_ended(cut(8), {"val_loss": 0.5})
+    session.snapshots.epoch_ended(cut(8), {"val_loss": 0.5})
     sequence = body_of(persister.next_snapshot())["sequence"]
     persister.beacon.request_checkpoint()
-    waiting = threading.Thread(target=session.act, args=(9, lambda: cut(9)))
+    waiting = threading.Thread(target=session.snapshots.act, args=(9, lambda: cut(9)))
     waiting.start()
     waiting.join(0.05)
     assert waiting.is_alive()
@@ -140,16 +140,16 @@ def test_a_requested_one_waits_for_a_best_one(persister: Persister) -> None:
 
 
 def test_a_stop_that_is_in_a_hurry_waits_for_nothing(persister: Persister) -> None:
-    persister.session.epoch_ended(cut(8), {"val_loss": 0.5})
+    persister.session.snapshots.epoch_ended(cut(8), {"val_loss": 0.5})
     persister.next_snapshot()
     persister.beacon.request_stop(Stop.NOW)
     with pytest.raises(TrainingStopped):
-        persister.session.act(9, lambda: cut(9))
+        persister.session.snapshots.act(9, lambda: cut(9))
     assert body_of(persister.next_snapshot())["step"] == 9
 
 
 def test_an_exception_behind_a_held_cut_leaves_it_in_memory(persister: Persister) -> None:
-    persister.session.keep_behind_error(None)
-    persister.session.keep_behind_error(cut(20))
+    persister.session.snapshots.keep_behind_error(None)
+    persister.session.snapshots.keep_behind_error(cut(20))
     kept = body_of(persister.next_snapshot())
     assert (kept["step"], kept["reason"], kept["durable"]) == (20, "exception", False)

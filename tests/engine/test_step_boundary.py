@@ -11,8 +11,8 @@ from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import TrainerStopped
 from pitstop.link.beacon import Stop
+from tests.engine.played_supervisor import MakeSupervisor, make, never
 from tests.engine.samples import cut
-from tests.engine.test_session import MakeSupervisor, make, never
 from tests.messages import body_of
 
 __all__ = ["make"]
@@ -24,7 +24,7 @@ def test_a_boundary_where_nothing_is_due_only_tells_where_the_training_is(
     supervisor = make(every_seconds=3600.0)
     boundary = StepBoundary(supervisor.session)
     boundary.start()
-    supervisor.session.start_steps(7)
+    supervisor.session.snapshots.start_steps(7)
     now_ns = time.monotonic_ns()
     boundary.reach(7, 1, 3, 0.25, now_ns)
     boundary.obey(7, never)
@@ -51,7 +51,7 @@ def test_what_a_snapshot_cost_is_told_when_the_steps_behind_it_have_ended(
     boundary.reach(99, 0, 99, 0.5, 0)
     boundary.measure(1_000_000)
     boundary.reach(100, 0, 100, 0.5, 1_000_000)
-    supervisor.session.start_steps(0)
+    supervisor.session.snapshots.start_steps(0)
     boundary.obey(100, lambda: cut(100))
     for at_ns in (5_000_000, 6_000_000):
         assert not costs

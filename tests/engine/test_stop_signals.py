@@ -13,7 +13,7 @@ from pitstop.engine.script_stop import StopSignals
 from pitstop.events import StopRequested
 from pitstop.link.beacon import Stop
 from pitstop.link.settings import Settings
-from tests.engine.test_session import Supervisor
+from tests.engine.played_supervisor import Supervisor
 
 
 @pytest.fixture

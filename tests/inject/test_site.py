@@ -41,6 +41,7 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.engine",
         "pitstop.engine.audit_events",
         "pitstop.engine.made_folders",
+        "pitstop.engine.file_looks",
         "pitstop.engine.earlier_files",
         "pitstop.engine.library_imports",
         "pitstop.engine.outside",

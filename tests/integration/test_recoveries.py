@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import (
+    BatchSkipped,
+    LevelKnown,
     RestartPlanned,
     Restored,
     RolledBack,
@@ -16,6 +18,7 @@ from pitstop.events import (
     WorkerDied,
 )
 from tests.integration.compare import assert_identical
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor import launch
 
@@ -62,6 +65,34 @@ def test_a_read_that_fails_once_is_tried_again_and_costs_no_bit(tmp_path: Path) 
     assert [each.cause for each in run.events(RestartPlanned)] == ["data_error"]
     assert run.last(Restored).step > 0
     assert_identical(whole / "out.npz", struck / "out.npz")
+
+
+def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    script, skips = str(EXAMPLES / "recover_record.py"), ("--on-bad-record", "skip")
+    whole, killed = (
+        KerasRun(tmp_path / name, script, (), (*skips, "--every", "4steps"), interpreter=forked)
+        for name in ("whole", "killed")
+    )
+    for each in (whole, killed):
+        each.folder.mkdir()
+    ended = whole.attempt()
+    assert ended.returncode == 0, ended.stderr
+    skipped = whole.events(BatchSkipped)
+    assert [each.epoch for each in skipped] == [0, 1, 2]
+    assert "JPEG" in skipped[0].found[0]
+    assert whole.last(LevelKnown).level == "not_exact"
+    listed = (whole.folder / "run" / "attempts" / "1" / "skipped-records.txt").read_text()
+    assert [line.split(",")[0] for line in listed.splitlines()] == [
+        f"step {each.step}" for each in skipped
+    ]
+    # Behind the bad batches of two epochs; that of the second is read again.
+    assert killed.attempt("--die-at-step", "33").returncode == 137
+    again = killed.attempt()
+    assert again.returncode == 0, again.stderr
+    assert b"weights: " in ended.stdout
+    assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.torture

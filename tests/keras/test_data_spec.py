@@ -11,6 +11,7 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
 from pitstop.keras import data_spec
+from pitstop.tensorflow import pipeline
 
 ROWS = np.arange(200, dtype=np.float32).reshape(100, 2)
 
@@ -51,6 +52,27 @@ def rows() -> Any:
 def test_the_stages_of_a_pipeline(dataset: Any, stages: str) -> None:
     spec = data_spec.describe(TFDatasetAdapter(dataset), dataset, None)
     assert spec["pipeline"] == stages
+
+
+def _ragged(last: int) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [3], [4, last]]))
+
+
+def _sparse(last: int) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense([[1, 0], [0, last]]))
+
+
+@pytest.mark.parametrize("dataset", [_ragged, _sparse])
+def test_ragged_and_sparse_data_are_known_by_their_values(dataset: Any) -> None:
+    (one,), (same,), (other,) = (pipeline.source_tensors(dataset(last)) for last in (5, 5, 6))
+    assert one.tobytes() == same.tobytes() != other.tobytes()
+    one, same, other = (list(pipeline.contents_of(dataset(last))) for last in (5, 5, 6))
+    assert one == same != other
+
+
+def test_a_dataset_of_datasets_can_be_looked_at() -> None:
+    nested = tf.data.Dataset.from_tensors(tf.data.Dataset.range(3))
+    assert [each.dtype for each in pipeline.source_tensors(nested)] == [np.uint8]
 
 
 def test_arrays_have_no_pipeline_of_the_user_s() -> None:

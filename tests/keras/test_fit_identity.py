@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from pitstop.keras.fit_identity import moving_settings_of, reached_by, stage_values
+from pitstop.keras.fit_identity import architecture_of, moving_settings_of, reached_by, stage_values
 
 
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
@@ -44,3 +44,16 @@ def test_a_schedule_that_has_no_configuration_is_known_by_what_it_holds() -> Non
     differs = [name for name, each in _settings(0.2).items() if each != _settings(0.1)[name]]
     assert differs == ["learning_rate"]
     assert _settings(0.1, 0.5)["momentum"] != _settings(0.1)["momentum"]
+
+
+def test_a_functional_model_of_a_class_of_the_script_is_known_again() -> None:
+    class Own(keras.Model):
+        def call(self, x: Any) -> Any:
+            return super().call(x)
+
+    def made() -> dict[str, str]:
+        inputs = keras.Input((3,))
+        return architecture_of(Own(inputs, keras.layers.Dense(2)(inputs)))
+
+    # Keras keeps numbers of objects in it, which are other ones for each.
+    assert made() == made()

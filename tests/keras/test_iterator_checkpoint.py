@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.keras.input_state import STATES_SHARE, IteratorCheckpoint
+from pitstop.keras.iterator_checkpoint import STATES_SHARE, IteratorCheckpoint
 
 ANCHOR = IteratorCheckpoint(b"state", created=2, drawn=5, taken_seconds=100.0, cost_seconds=0.01)
 

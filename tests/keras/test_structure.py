@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import keras
@@ -12,17 +13,23 @@ from pitstop.errors import ResumeRefused
 from pitstop.keras.structure import Structure, flags_of
 
 
-def trained() -> tuple[Any, Structure]:
-    """A model as it is after the first step of a fit."""
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
+def _behind_a_step(model: Any) -> Structure:
     followed = Structure(model)
     model.make_train_function()
     followed.begin()
     followed.look()
     model.train_on_batch(np.zeros((1, 2)), np.zeros((1, 1)))
     followed.look()
-    return model, followed
+    return followed
+
+
+def trained(**settings: Any) -> tuple[Any, Structure]:
+    """A model as it is after the first step of a fit."""
+    layers = keras.layers
+    first = layers.Dense(2, kernel_regularizer="l2")
+    model = keras.Sequential([keras.Input((2,)), first, layers.Dropout(0.25), layers.Dense(1)])
+    model.compile("sgd", "mse", **settings)
+    return model, _behind_a_step(model)
 
 
 def freeze(model: Any) -> None:
@@ -121,3 +128,79 @@ def test_the_first_step_is_taken_with_the_flags_of_then() -> None:
     assert other.layers[0].trainable
     resumed.restore(followed.capture())
     assert not other.layers[0].trainable
+
+
+def test_settings_of_layers_and_optimizer_come_back() -> None:
+    model, followed = trained()
+    model.layers[0].kernel_regularizer.l2 = 0.5
+    model.layers[1].rate = 0.75
+    model.optimizer.clipnorm = 2.0
+    model.make_train_function(force=True)
+    followed.look()
+    assert followed.unverified == []
+    other, _ = trained()
+    resumed = Structure(other)
+    resumed.begin()
+    resumed.restore(json.loads(json.dumps(followed.capture())))
+    dense, dropout = other.layers[:2]
+    assert (dense.kernel_regularizer.l2, dropout.rate, other.optimizer.clipnorm) == (0.5, 0.75, 2.0)
+    resumed.look()
+    assert resumed.capture() == followed.capture()
+    assert resumed.unverified == []
+
+
+def test_what_a_layer_sets_when_it_is_built_is_no_change() -> None:
+    class Built(keras.layers.Dropout):
+        def build(self, shape: Any) -> None:
+            self.rate = 0.5
+
+        def call(self, inputs: Any, **_: Any) -> Any:
+            return inputs
+
+    model = keras.Sequential([Built(0.1), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    followed = _behind_a_step(model)
+    assert (followed.capture(), followed.unverified) == ({}, [])
+
+
+def test_settings_that_the_training_step_does_not_know_are_named() -> None:
+    model, followed = trained()
+    model.layers[1].rate = 0.75
+    followed.look()
+    assert "rate" in followed.unverified[0]
+
+
+def test_settings_that_each_step_reads_are_restored() -> None:
+    model, followed = trained(run_eagerly=True)
+    model.layers[1].rate = 0.75
+    followed.look()
+    assert followed.unverified == []
+    other, resumed = trained(run_eagerly=True)
+    resumed.restore(followed.capture())
+    assert other.layers[1].rate == 0.75
+
+
+def test_a_normalization_that_was_adapted_again_follows_its_variables() -> None:
+    layer = keras.layers.Normalization()
+    layer.adapt(np.arange(6.0).reshape(3, 2))
+    model = keras.Sequential([keras.Input((2,)), layer, keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    followed = Structure(model)
+    model.make_train_function()
+    followed.begin()
+    followed.look()
+    model.make_train_function(force=True)
+    followed.look()
+    layer.adapt_mean.assign([7.0, 8.0])  # as the registry does
+    followed.restore(followed.capture())
+    assert np.ravel(layer.mean).tolist() == [7.0, 8.0]
+
+
+def test_another_activation_is_named_and_refused() -> None:
+    model, followed = trained()
+    model.layers[0].activation = keras.activations.tanh
+    model.make_train_function(force=True)
+    followed.look()
+    assert "activation" in followed.unverified[0]
+    with pytest.raises(ResumeRefused, match="activation"):
+        trained()[1].restore(followed.capture())

@@ -166,6 +166,14 @@ def test_a_thrown_away_batch_has_the_rows_that_the_model_asks_for() -> None:
     assert (batch.shape, float(tf.reduce_sum(batch))) == ((7, 1), 0.0)
 
 
+def test_a_thrown_away_batch_has_the_form_of_the_input() -> None:
+    texts = tf.data.Dataset.from_tensors((tf.constant(["a b"]), tf.ragged.constant([[1, 2]])))
+    saved: Any = SimpleNamespace(state={"fit": {"input": {"replay": True}}})
+    words, codes = next(reading(texts).throwaway(saved, rows=1))
+    assert tf.strings.split(words).to_list() == [[b"0"]]
+    assert isinstance(codes, tf.RaggedTensor)
+
+
 class Reshuffled(keras.utils.PyDataset):
     def __len__(self) -> int:
         return 2

@@ -11,9 +11,11 @@ import pytest
 import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
+from pitstop.keras.input_state import FreshIterator, restore_iterator
 from pitstop.keras.private import TFEpochIterator, validation_iterators
 from pitstop.keras.refusal import NOT_REPEATABLE
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
+from pitstop.tensorflow import private
 
 ROWS = np.arange(24, dtype=np.float32)
 
@@ -151,3 +153,30 @@ def test_a_dataset_that_is_read_for_its_form_may_be_part_of_a_tuple(form: Any) -
     watch = ValidationInput(form(Reordered()))
     watch.ended(None, 1)
     assert watch.begins_by_reading
+
+
+@pytest.mark.parametrize("drawn", [1, 4, 5])
+def test_a_validation_that_shares_its_shuffle_with_the_training_has_its_order(drawn: int) -> None:
+    def split() -> tuple[Any, Process]:
+        keras.utils.set_random_seed(3)
+        rows = tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24)
+        return rows.skip(8).batch(4), Process(rows.take(8).batch(4))
+
+    def read(rows: Any) -> list[list[float]]:
+        return [each.numpy().tolist() for each in rows]
+
+    training, stopped = split()
+    for _ in range(2):
+        read(training)
+        stopped.validate()
+    iterator = iter(training)
+    list(zip(range(drawn), iterator, strict=False))
+    at_cut = private.serialize_iterator(iterator)
+    saved = stopped.save()
+    expected = [read(iterator), stopped.validate(), read(training), stopped.validate()]
+
+    training, resumed = split()
+    resumed.watch.restore(*saved, training)
+    fresh = FreshIterator.of(iter(training))
+    iterator = restore_iterator(fresh, at_cut, 3, lambda: iter(training))
+    assert [read(iterator), resumed.validate(), read(training), resumed.validate()] == expected

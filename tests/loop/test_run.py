@@ -77,7 +77,7 @@ def trainers() -> Iterator[list[Trainer]]:
 def start(trainers: list[Trainer], folder: Path, **options: Any) -> Trainer:
     trainers.append(Trainer(folder, **options))
     # Nobody makes anything durable here; a milestone does not wait without a supervisor.
-    trainers[-1].session.milestone = lambda _: None  # type: ignore[method-assign, assignment]
+    trainers[-1].session.snapshots.milestone = lambda _: None  # type: ignore[method-assign, assignment]
     return trainers[-1]
 
 

@@ -39,7 +39,7 @@ class Attempt:
             self.session.fetch = lambda _: saved  # type: ignore[method-assign, assignment]
         self.kept: list[StateCapture | None] = []
         # Nobody makes anything durable here.
-        self.session.milestone = lambda take: self.kept.append(take())  # type: ignore[method-assign]
+        self.session.snapshots.milestone = lambda take: self.kept.append(take())  # type: ignore[method-assign]
         self.weights = tf.Variable([1.0, 2.0], name="weights")
         self.computed = tf.Variable(0, trainable=False, name="computed")
         registry = VariableRegistry()

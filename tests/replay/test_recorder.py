@@ -248,7 +248,7 @@ def test_a_call_that_raises_ends_the_record(make: MakeAttempt) -> None:
     assert "fail raised ValueError; use pitstop.start" in loop.level.reason
     # A script that ends by it has been saved before, and is no worse for it.
     reported: list[Event] = []
-    attempt.session.report = reported.append  # type: ignore[method-assign, assignment]
+    attempt.session.report = reported.append
     attempt.step(INPUTS[1])
     assert "fail raised ValueError" in only(reported, LevelKnown).reason
 
@@ -309,7 +309,9 @@ def test_gradients_outside_of_functions_are_told_once(make: MakeAttempt) -> None
     attempt.beacon.request_stop(Stop.GRACEFUL)
     with pytest.raises(TrainingStopped):
         attempt.recorder.applies_gradients()
-    assert "pitstop.start and run.steps" in only(attempt.events(), LevelKnown).reason
+    reason = only(attempt.events(), LevelKnown).reason
+    assert reason.startswith("no step is saved from here on, since gradients are applied")
+    assert "pitstop.start and run.steps" in reason
 
 
 def test_a_script_without_a_seed_is_told(make: MakeAttempt) -> None:

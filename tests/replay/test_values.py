@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.replay.values import NotRecordable, as_form, build, first_number, flatten
+from pitstop.tensorflow import private
 
 
 def there_and_back(value: Any) -> Any:
@@ -55,6 +56,15 @@ def test_arrays_can_be_written() -> None:
     back = there_and_back(np.ones((2, 2), np.float16))
     assert back.dtype == np.float16
     back[0, 0] = 3
+
+
+def test_what_each_replica_has_returned() -> None:
+    returned = private.PER_REPLICA([tf.constant([0.5, -0.0]), tf.constant([1.5])])
+    first, back = there_and_back((1, returned))
+    assert first == 1
+    assert type(back) is type(returned)
+    for old, new in zip(returned.values, back.values, strict=True):
+        assert new.numpy().tobytes() == old.numpy().tobytes()
 
 
 @pytest.mark.parametrize(

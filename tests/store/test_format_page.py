@@ -50,7 +50,7 @@ NAMES = [
 STATE_PARTS = {
     "engine/state_capture": "",
     "engine/last_epoch": "",
-    "keras/fit_run": "",
+    "keras/fit_capture": "",
     "keras/fit_state": "fit.",
     "keras/fit_objects": "objects.",
     "keras/structure": "structure.",

@@ -56,7 +56,7 @@ TOPICS = {
     "--no-status-line --dry-run",
     "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
-    "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom",
+    "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom --on-bad-record",
 }
 """The options as `--help` (the first ones) and `--help-all` show them."""
 
@@ -140,7 +140,7 @@ def run(
     """
     find_program(command)
     if dry_run:
-        _foretell(run_dir, command, care)
+        _foretell(run_dir, command, care, settings.on_bad_record)
         return
     if settings_of_file := policy_file.shown(Path()):
         say(f"defaults of {settings_of_file}.")
@@ -176,7 +176,10 @@ def run(
 
 
 def _foretell(
-    run_dir: Path | RemotePlace | None, command: tuple[str, ...], care: SupervisionOptions
+    run_dir: Path | RemotePlace | None,
+    command: tuple[str, ...],
+    care: SupervisionOptions,
+    on_bad_record: str,
 ) -> None:
     """Prints what would be run, and what would be done after failures."""
     from pitstop.diagnosis import CAUSES
@@ -192,7 +195,7 @@ def _foretell(
     tell("\nAfter a failure, by the cause that `pitstop why` names:")
     causes: dict[str, list[str]] = {}
     for cause in sorted(set(CAUSES) - _NO_FAILURES, key=CAUSES.index):
-        foreseen = foresee(cause, care.restarts, care.hang, care.rollbacks)
+        foreseen = foresee(cause, care.restarts, care.hang, care.rollbacks, on_bad_record)
         causes.setdefault(foreseen, []).append(cause)
     for foreseen, names in causes.items():
         tell(f"\n- {', '.join(names)}:\n  {foreseen}")

@@ -99,6 +99,14 @@ training_options = option_group(
         "batches that are drawn again.  [default: auto, by cost]",
     ),
     click.option(
+        "--on-bad-record",
+        type=click.Choice(("fail", "skip")),
+        default=Settings.on_bad_record,
+        help="What to do where a record of a tf.data pipeline cannot be read or decoded: fail as "
+        "the script does, or leave its batch out.  Ten batches at most, or one in ten; the numbers "
+        "are others then.  [default: fail]",
+    ),
+    click.option(
         "--flight",
         "flight_seconds",
         type=FLIGHT,

@@ -109,8 +109,10 @@ def _position(status: Status) -> str:
         return replay_text(status)
     if status.step is None:
         return ""
-    epoch = "" if status.epoch is None else f", epoch {status.epoch + 1}"
-    of_epochs = f" of {status.epochs}" if epoch and status.epochs else ""
+    if status.epoch is None or status.epochs == 1:
+        return f"{status.step}"
+    epoch = f", epoch {status.epoch + 1}"
+    of_epochs = f" of {status.epochs}" if status.epochs else ""
     inside = "" if status.step_in_epoch is None else f", step {status.step_in_epoch} in it"
     return f"{status.step}{epoch}{of_epochs}{inside}"
 

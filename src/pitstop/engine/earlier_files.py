@@ -8,24 +8,16 @@ that are computed once more.
 
 from __future__ import annotations
 
-import functools
-import glob
 import os
-import re
-import stat
 import sys
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from pitstop.engine.audit_events import hear
-from pitstop.engine.made_folders import script_frame
-
-_T = TypeVar("_T")
+from pitstop.engine.audit_events import subscribe
+from pitstop.engine.file_looks import FileLooks
 
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
@@ -33,8 +25,6 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
-_GLOBBING = ("glob.py", "pathlib.py", f"pathlib{os.sep}_local.py")
-_WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
 
 class ReadBack(NamedTuple):
@@ -45,9 +35,14 @@ class ReadBack(NamedTuple):
 
 
 class EarlierFiles:
-    """Hears of files that are opened: before a training, and in one that is restored."""
+    """Is told of files that are opened: before a training, and in one that is restored.
+
+    Attributes:
+        looks: what the script only looks at, in a training that is restored.
+    """
 
     def __init__(self) -> None:
+        self.looks = FileLooks(self._looked_at)
         self._started_seconds = time.time()
         self._is_hooked = self._listening = False
         self._read: dict[str, float] = {}
@@ -55,22 +50,15 @@ class EarlierFiles:
         self._continued: dict[str, float] = {}
         self._since_seconds = 0.0
         self._doubt: Callable[[str], None] | None = None
-        self._stat = os.stat
-        self._fenced: Callable[..., None] = self._look
 
     def _hook(self) -> None:
         if not self._is_hooked:
             self._is_hooked = True
-            hear(_LOOKS, self._hear_look)
-            hear(("open", "sqlite3.connect"), self._hear)
+            subscribe(("open", "sqlite3.connect"), self._on_event)
 
-    def _hear_look(
+    def _on_event(
         self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
     ) -> None:
-        if self._doubt and frame is not None and _is_look(frame):
-            self._fenced(_LOOKS[event], arguments)
-
-    def _hear(self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
@@ -139,51 +127,20 @@ class EarlierFiles:
 
     def watch(self, since_seconds: float, doubt: Callable[[str], None]) -> None:
         """Tells the first file that is opened and was changed since then."""
-        # Loaded where a training runs; this module is by each Python process of a run.
-        from pitstop.engine.fence import observing  # noqa: PLC0415
-
-        self.leave()
-        self._fenced = observing()(self._look)
         self._since_seconds, self._doubt = since_seconds, doubt
         self._hook()
-        self._stat = os.stat
-        os.stat = self.looking(os.stat, _by_name)
-        for each in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
-            each.add(os.stat)
+        self.looks.begin()
         for path, changed_seconds in self._databases.items():
             if self._is_changed(changed_seconds):
                 self._tell(path)
 
     def leave(self) -> None:
         self._doubt = None
-        if getattr(os.stat, "__wrapped__", None) is self._stat:
-            os.stat = self._stat
+        self.looks.end()
 
-    def looking(
-        self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
-    ) -> Callable[..., _T]:
-        """The same function; hears what the script looks at with it.
-
-        Args:
-            original: its first argument is a path.
-            paths_of: the files that were looked at, of the first argument and what came back.
-        """
-
-        @functools.wraps(original)
-        def look(path: Any, *arguments: Any, **options: Any) -> _T:
-            found = original(path, *arguments, **options)
-            if self._doubt and script_frame(sys._getframe(1)):
-                self._fenced(paths_of, (path, found))
-            return found
-
-        return look
-
-    def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
-        for path in islice(paths_of(*arguments), _MOST_FILES):
-            with suppress(OSError, ValueError):
-                found, name = os.stat(path), os.fsdecode(path)  # noqa: PTH116
-                if stat.S_ISREG(found.st_mode) and self._is_changed(found.st_mtime, name):
-                    self._tell(name)
+    def _looked_at(self, path: str, changed_seconds: float) -> None:
+        if self._is_changed(changed_seconds, path):
+            self._tell(path)
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # What this process has written belongs to it, but not what it has written on.
@@ -196,45 +153,13 @@ class EarlierFiles:
         )
 
     def _tell(self, path: str) -> None:
-        doubt, self._doubt = self._doubt, None
+        doubt = self._doubt
+        self.leave()
         if doubt is not None:
             doubt(
                 f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote "
                 "to behind the state that is restored"
             )
-
-
-def _by_name(path: Any, _: Any) -> Iterable[Any]:
-    return () if isinstance(path, int) else (path,)
-
-
-def _listed(folder: Any) -> Iterator[Any]:
-    for name in () if isinstance(folder, int) else os.listdir(folder):  # noqa: PTH208
-        yield os.path.join(folder or type(name)(), name)  # noqa: PTH118  in bytes too
-
-
-def _matching(pattern: Any, recursive: bool, root_dir: Any, _: Any) -> Iterator[Any]:
-    for name in glob.iglob(pattern, root_dir=root_dir, recursive=recursive):  # noqa: PTH207
-        yield os.path.join(root_dir or type(name)(), name)  # noqa: PTH118
-
-
-def _named(_: Any, words: Iterable[Any], folder: Any = None, __: Any = None) -> Iterator[str]:
-    """Files that a command names."""
-    for word in map(os.fsdecode, words):
-        for name in {word, *_WORD.findall(word)}:
-            yield os.path.join(os.fsdecode(folder or ""), name)  # noqa: PTH118
-
-
-_LOOKS: dict[str, Callable[..., Iterable[Any]]] = {
-    "os.listdir": _listed,
-    "os.scandir": _listed,
-    "glob.glob/2": _matching,
-    "pathlib.Path.glob": Path.glob,
-    "pathlib.Path.rglob": Path.rglob,
-    "subprocess.Popen": _named,
-    "os.system": lambda command: _named(None, [command]),
-}
-"""Audit events, and the files that are looked at then."""
 
 
 EARLIER = EarlierFiles()
@@ -269,14 +194,3 @@ def _is_opened_by_script(frame: types.FrameType | None) -> bool:
             return False
         frame = frame.f_back
     return False
-
-
-def _is_look(frame: types.FrameType) -> bool:
-    """Whether the script lists a folder, and not a part of the library that looks for a pattern."""
-    is_of_pattern = frame.f_code.co_filename.endswith(_GLOBBING) and frame.f_code.co_name not in (
-        "iterdir",
-        "glob",
-        "rglob",
-        "iglob",
-    )
-    return not is_of_pattern and script_frame(frame) is not None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.audit_events import hear
+from pitstop.engine.audit_events import subscribe
 
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
@@ -38,7 +38,7 @@ A short number is none: `trial-1` and `trial-2` are two things.
 
 
 class MadeFolders:
-    """Hears of the folders that the script makes by itself."""
+    """Is told of the folders that the script makes by itself."""
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
@@ -64,7 +64,7 @@ class MadeFolders:
                     self._earlier.update(map(json.loads, file.read_text().splitlines()))
         if self._earlier:
             os.mkdir = self.made_again(os.mkdir)
-        hear(("os.mkdir",), self._hear)
+        subscribe(("os.mkdir",), self._on_event)
 
     def made_again(self, original: Callable[..., None]) -> Callable[..., None]:
         """An `os.mkdir` that makes each folder of an earlier attempt once more."""
@@ -86,7 +86,7 @@ class MadeFolders:
         self._note(folder)
         return True
 
-    def _hear(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, _mode, folder_fd = arguments
         if isinstance(path, str) and folder_fd == -1 and script_frame(frame):
             self._note(Path(path).absolute())

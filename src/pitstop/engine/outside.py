@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from pitstop.engine.audit_events import hear
+from pitstop.engine.audit_events import subscribe
 from pitstop.engine.made_folders import script_frame
 
 _DRAWS = (
@@ -22,7 +22,7 @@ _SETS = (
 
 
 class Outside:
-    """Hears of it while one training runs."""
+    """Is told of it while one training runs."""
 
     def __init__(self) -> None:
         self._doubt: Callable[[str], None] | None = None
@@ -34,7 +34,7 @@ class Outside:
         # It has a name of its own for it, which `secrets` and `SystemRandom` use.
         if hasattr(known := sys.modules.get("random"), "_urandom"):
             known._urandom = os.urandom  # type: ignore[union-attr]
-        hear(("os.putenv", "os.unsetenv"), self._hear)
+        subscribe(("os.putenv", "os.unsetenv"), self._on_event)
 
     def begin(self, doubt: Callable[[str], None]) -> None:
         """A training begins; `doubt` is told why it is not exact."""
@@ -65,7 +65,7 @@ class Outside:
 
         return urandom
 
-    def _hear(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         if self._steps and self._doubt and script_frame(frame):
             self._tell(_SETS.format(os.fsdecode(arguments[0])))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -225,6 +226,7 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     functools.partial: lambda name, each: _of_items(name, [each.func, each.args, each.keywords]),
     functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
+    weakref.ref: lambda name, each: iter([(name, each())]),
     dict: lambda name, each: _members(
         f"{name}.", dict.copy(each) if dict.__len__(each) <= _MOST_ITEMS else {}
     ),

@@ -33,7 +33,7 @@ def request_stop(reason: str = "") -> None:
     session = process_session.current()
     if session is not None:
         session.report(StopRequested(source="script", urgency="graceful", reason=reason))
-        session.lockstep.raise_stop()
+        session.snapshots.lockstep.raise_stop()
     elif not socket_path:
         _warn("is not running under `pitstop run`")
     elif request(socket_path, ClientRequest("stop", source="script", reason=reason)) is None:
@@ -47,7 +47,7 @@ def stopped() -> bool:
     training is not at its end, its state is saved, and a `fit` trains nothing.
     """
     session = process_session.current()
-    return session is not None and session.stopped
+    return session is not None and session.snapshots.stopped
 
 
 def _warn(why: str) -> None:
@@ -100,7 +100,7 @@ class StopSignals:
             self.__exit__(None, None, None)
             raise KeyboardInterrupt
         self._session.stop_signal = received
-        self._session.lockstep.raise_stop()
+        self._session.snapshots.lockstep.raise_stop()
         # The main thread may be in the middle of a message to the supervisor.
         event = StopRequested(source="signal", urgency="graceful", signal=received.name)
         threading.Thread(

@@ -105,17 +105,17 @@ class StepBoundary:
         Raises:
             TrainingStopped: the run was asked to stop; the state is saved.
         """
-        if not self._session.lockstep.ends(step):
+        if not self._session.snapshots.lockstep.ends(step):
             return
         waits = not self.is_settled(self.passed_ns)
-        if not self._session.due(step, self.passed_ns, waits=waits):
+        if not self._session.snapshots.due(step, self.passed_ns, waits=waits):
             return
         self._note_cost(self._clock.cut_short())
-        if self._session.act(step, take):
+        if self._session.snapshots.act(step, take):
             self._clock.snapshot_taken()
 
     def _note_cost(self, cost_seconds: float | None) -> None:
         if cost_seconds is None:
             return
-        self._session.snapshot_cost(cost_seconds)
+        self._session.snapshots.cost_measured(cost_seconds)
         self.on_cost(cost_seconds)

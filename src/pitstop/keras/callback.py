@@ -83,6 +83,6 @@ def _attach(request: CompanionRequest) -> None:
     REGISTRY.install()
     socket_path = start_companion(request)
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
-    session.alone = True
+    session.snapshots.alone = True
     for adapter in adapters:
         adapter.install(of_process(socket_path, REGISTRY))

@@ -72,7 +72,7 @@ class CaughtOutcome:
     def hold(self, run: FitRun, error: BaseException, *, is_restored: bool) -> None:
         """A `fit` has ended in an exception, or an earlier attempt's was raised again."""
         # What it has done to the end of its epoch is saved, whatever becomes of the script.
-        run.session.keep_behind_error(None if is_restored else run.held)
+        run.session.snapshots.keep_behind_error(None if is_restored else run.held)
         run.raised = None if is_restored else describe(error)
         if run.raised and run.callbacks is not None and run.epoch_iterator is not None:
             run.steps_finished()
@@ -83,4 +83,4 @@ class CaughtOutcome:
         """The script goes on to train: it has caught it."""
         cut, self._cut = self._cut, None
         if cut is not None:
-            session.milestone(lambda: cut)
+            session.snapshots.milestone(lambda: cut)

@@ -193,7 +193,8 @@ class Continuation:
         """Before readers start: the validation data, and what a replayed input reads from."""
         run, saved = self._run, self._saved
         # Before the training's iterator, which knows better where both are one dataset.
-        run.validation.restore(saved.state["fit"]["validation"], saved.tensors)
+        validation = saved.state["fit"]["validation"]
+        run.validation.restore(validation, saved.tensors, run.input.dataset)
         if run.validation.begins_by_reading and not saved.position.milestone:
             # What it draws and changes is set to the cut with all else.
             private_of(run.model).begin_validation(run.model, run.validation.data, run.arguments)
@@ -219,7 +220,7 @@ class Continuation:
             self._run.restart_epoch()
         position, session, level = self.position, self._run.session, self._level()
         lost_steps = max(0, session.lost_from_step - position.step)
-        reached = position.step, position.epoch, self._run.step_in_epoch
+        reached = position.step, position.epoch, self._run.position.step_in_epoch
         seconds = round(time.monotonic() - self._started, 4)
         session.report(Restored(*reached, level.level, level.reason, seconds, lost_steps))
         return iterator
@@ -228,7 +229,7 @@ class Continuation:
         session = self._run.session
         # Nothing was trained: the checkpoint stands.  A script that goes on needs its weights.
         if session.stop_requested() and not session.settings.stop_returns:
-            session.stop_with(None, "restoring", self.position)
+            session.snapshots.stop_with(None, "restoring", self.position)
         described = self._saved.state["fit"]["input"]
         total = described["drawn"] if described["replay"] else described.get("redrawn", 0)
         session.beacon.write_replay(self.position.step, batches, total)

@@ -81,7 +81,7 @@ class FitOnWorkers(FitRun):
     def _cut(self, stage: str, milestone: str) -> StateCapture | None:
         try:
             if self._last_logs is not None:
-                self.logs, self._last_logs = self._last_logs.fetch(), None
+                self.numbers.logs, self._last_logs = self._last_logs.fetch(), None
             cut = super()._cut(stage, milestone)
             return None if cut is None else cut.read_now()
         except Exception as error:

@@ -12,16 +12,17 @@ from pitstop.engine import last_epoch, reachable, script_random
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import EpochEnded
-from pitstop.keras import callback_nodes, data_spec, fit_state, step_numbers, stop_training
+from pitstop.keras import callback_nodes, data_spec, fit_capture, step_numbers, stop_training
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.fit_position import FitPosition
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_state import InputMode
 from pitstop.keras.packages import private_of
@@ -42,11 +43,8 @@ class FitRun:
 
     Attributes:
         arguments: those of the call, the model among them.
-        index: which `fit` of the process, counted from 0.
-        step: training steps completed over the whole run.
-        epoch: the present epoch.
-        step_in_epoch: steps completed in it.
-        logs: what the last training step returned.
+        position: where it stands.
+        numbers: what the last training step returned.
         validation: the data that `fit` validates with.
         event_files: what TensorBoard callbacks write.
         identity: what is trained; None where nobody could tell.
@@ -79,13 +77,11 @@ class FitRun:
         in_parts = self._shares_input() or bool(arguments.get("validation_steps"))
         data = arguments.get("validation_data")
         self.validation = ValidationInput(data, epochs, is_shared=in_parts)
-        self.index, self.step = beginning.index, step
-        self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
-        self.logs: dict[str, Any] = {}
-        self.restored_logs: dict[str, Any] = {}
+        self.position = FitPosition(beginning.index, step)
+        self.numbers = StepNumbers()
         self.silenced: list[str] = []
         self.held: StateCapture | None = None
-        self._call_ended = self._stepping = False
+        self._stepping = False
         self.parts = FitLevel(session)
         self.objects = FitObjects()
         self.structure = Structure(model)
@@ -97,18 +93,17 @@ class FitRun:
         self.event_files = EventFiles()
         self.streams = RandomStreams()
         self.registry = registry
-        self._versions = versions
+        self.versions = versions
         self.path_of = VariablePaths(model)
-        self._others = OtherVariables(registry, self.path_of)
-        self._fit_random: dict[str, Any] = {}
+        self.others = OtherVariables(registry, self.path_of)
+        self.random_before: dict[str, Any] = {}
         self._boundary = StepBoundary(session)
         self._vitals = FitVitals(session.vitals)
-        self.numbers = StepNumbers()
 
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
-        self._fit_random = self.streams.capture()
+        self.random_before = self.streams.capture()
         self.objects.begin(self.arguments, self.listed_callbacks())
 
     @observing(spoils=True)
@@ -136,6 +131,7 @@ class FitRun:
             self.objects,
             self.session.settings.overhead,
             is_shared=self._shares_input(),
+            skips_bad_records=self.session.settings.on_bad_record == "skip",
         )
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
@@ -161,11 +157,6 @@ class FitRun:
         return any(used)
 
     @property
-    def step_reached(self) -> int:
-        """Steps computed, the one included whose callbacks are still running."""
-        return self.step + int(self._call_ended)
-
-    @property
     def level(self) -> Exactness:
         return self.parts.with_parts([self.input.level, self.validation.level])
 
@@ -179,13 +170,12 @@ class FitRun:
     # -- what Keras tells while it runs ------------------------------------------
 
     def epoch_begins(self, epoch: int, logs: Any = None) -> None:
-        self.epoch, self.step_in_epoch = epoch, 0
+        self.position.begin_epoch(epoch)
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
         """A training step returned its logs; callbacks have not seen them yet."""
-        self.logs = logs or {}
-        self._call_ended = True
-        self.numbers.note(self)
+        self.position.has_returned = True
+        self.numbers.returned(self, logs or {})
 
     def epoch_ends(self, epoch: int, logs: Any = None) -> None:
         self.steps_finished()
@@ -197,8 +187,9 @@ class FitRun:
         # Not Keras' own guess at the end of an input of unknown length: it is one too many.
         source = self.epoch_iterator
         expected = source.steps_per_epoch or source.data_adapter.num_batches
-        self.session.report(EpochEnded(self.index, epoch, self.step_in_epoch, expected, numbers))
-        self.session.epoch_ended(self.held, numbers)
+        at = self.position
+        self.session.report(EpochEnded(at.fit, epoch, at.step_in_epoch, expected, numbers))
+        self.session.snapshots.epoch_ended(self.held, numbers)
 
     def test_begins(self, logs: Any = None) -> None:
         """A validation begins; training metrics are still intact."""
@@ -215,10 +206,10 @@ class FitRun:
     @observing(spoils=True)
     def begin_steps(self) -> None:
         """The steps of an epoch begin; the first boundary is before the first of them."""
-        self.held, self._call_ended, self._stepping = None, False, True
-        self.session.beacon.write_phase(
-            Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
-        )
+        self.held, self._stepping = None, True
+        at = self.position
+        at.has_returned = False
+        self.session.beacon.write_phase(Phase.TRAIN if at.steps_this_attempt else Phase.FIRST_STEP)
         OUTSIDE.begin_steps()
         self._boundary.start()
         self._reach_boundary(self._boundary.passed_ns)
@@ -231,7 +222,7 @@ class FitRun:
 
     @observing(spoils=True)
     def _note_step(self, now_ns: int) -> None:
-        if self.steps_this_attempt == 0:
+        if self.position.steps_this_attempt == 0:
             self.session.beacon.write_phase(Phase.TRAIN)
         else:
             self._boundary.measure(now_ns)
@@ -240,23 +231,20 @@ class FitRun:
 
     def _count_steps(self) -> None:
         # A call may run several steps, the last one of an epoch fewer of them.
-        iterator = self.epoch_iterator
+        iterator, at, numbers = self.epoch_iterator, self.position, self.numbers
         count = iterator.steps_per_execution
         if iterator.num_batches:
-            count = max(1, min(count, iterator.num_batches - self.step_in_epoch))
-        self.step += count
-        self.step_in_epoch += count
-        self.steps_this_attempt += count
+            count = max(1, min(count, iterator.num_batches - at.step_in_epoch))
+        at.count(count)
         self.input.drew(count)
-        self._call_ended = False
-        numbers, place = self.numbers, (self.step, self.index, self.epoch)
+        place = (at.step, at.fit, at.epoch)
         self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
         """The epoch's steps are done: validation and callbacks come next."""
         self._stepping = False
-        if self._call_ended:
+        if self.position.has_returned:
             # `stop_training` broke the loop, so `step_done` was not reached.
             self._count_steps()
             self._publish(time.monotonic_ns())
@@ -268,20 +256,22 @@ class FitRun:
         so short that holding one each time would not stay within the budget, but not at the last.
         """
         started_ns = time.monotonic_ns()
-        is_last = self.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
-        allowed = self.session.bests.active or self.session.holds.covers(started_ns)
+        is_last = self.position.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
+        snapshots = self.session.snapshots
+        allowed = snapshots.bests.active or snapshots.holds.covers(started_ns)
         if self.held is None and (is_last or allowed):
             self.held = self.take("epoch_end")
-            self.session.holds.spend(started_ns, time.monotonic_ns())
+            snapshots.holds.spend(started_ns, time.monotonic_ns())
 
     @observing(spoils=True)
     def _reach_boundary(self, now_ns: int) -> None:
         self.structure.look()
         self._publish(now_ns)
-        self._boundary.obey(self.step, self.take)
+        self._boundary.obey(self.position.step, self.take)
 
     def _publish(self, now_ns: int) -> None:
-        self._boundary.reach(self.step, self.epoch, self.step_in_epoch, self.numbers.loss, now_ns)
+        at = self.position
+        self._boundary.reach(at.step, at.epoch, at.step_in_epoch, self.numbers.loss, now_ns)
 
     # -- cuts --------------------------------------------------------------------
 
@@ -291,12 +281,15 @@ class FitRun:
         Only code of ours runs in here: whatever goes wrong, the user's training
         must not end because of it.
         """
-        if self.session.milestones.repeats(time.monotonic_ns()):
+        if self.session.snapshots.milestones.repeats(time.monotonic_ns()):
             return None
         try:
+            if milestone:
+                # No boundary follows a training step that the last callbacks have made anew.
+                self.structure.look()
             return self._cut(stage, milestone)
         except Exception as error:  # noqa: BLE001
-            self.session.give_up_snapshots(error)
+            self.session.snapshots.give_up(error)
             return None
 
     def outcome(self) -> StateCapture | None:
@@ -306,43 +299,7 @@ class FitRun:
 
     def _cut(self, stage: str, milestone: str) -> StateCapture | None:
         self._private.flush_callbacks(self.callbacks)
-        encoder = Encoder("python/")
-        position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
-        held = self.registry.hold(self.path_of)
-        input_json, input_tensors = self.input.capture(encoder)
-        validation_json, validation_tensors = self.validation.capture(encoder)
-        described, objects = self.objects.capture(
-            encoder, self.callbacks.callbacks, read_ahead=self.input.by_replay
-        )
-        unverified = held.refused + self.structure.unverified + self.objects.unverified
-        self.parts.unverified = unverified + self._others.changed()
-        self.parts.report(self.session, self.level)
-        state = {
-            "position": dict(vars(position)),
-            "level": {
-                **vars(self.level),
-                "unverified": self.parts.unverified,
-                "deviation": self.parts.deviation,
-            },
-            "versions": self._versions,
-            "time_seconds": time.time(),
-            "identity": self.identity.to_json() if self.identity else {},
-            **held.state,
-            "random": encoder.encode(self.streams.capture()),
-            "fit_random": encoder.encode(self._fit_random),
-            "fit": {
-                **fit_state.describe(self, encoder),
-                "callbacks": described,
-                "objects": objects,
-                "structure": self.structure.capture(),
-                "input": input_json,
-                "validation": validation_json,
-            },
-        }
-        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return StateCapture(
-            position, (*held.tensors, *input_tensors, *validation_tensors, *arrays), state
-        )
+        return fit_capture.capture(self, stage, milestone)
 
     # -- continuing ----------------------------------------------------------------
 
@@ -351,25 +308,32 @@ class FitRun:
 
         A real step on the iterator that is restored afterwards: variables are created in the
         order of the first run, and the step is traced as it will be used.  An input that is
-        replayed must not be touched; a batch of zeros does there.
+        replayed must not be touched; a made-up batch does there.  A model may fail on its values
+        (a lookup, an image that is decoded): the trace has created the variables by then, and
+        what the step did to them is overwritten.
         """
         if not self.registry.missing(saved, self.path_of):
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
         self.structure.as_begun(saved.state["fit"]["structure"])
-        self.model.train_function(self.input.throwaway(saved, fixed_batch_size(self.model)))
+        batches = self.input.throwaway(saved, fixed_batch_size(self.model))
+        failed: tf.errors.OpError | None = None
+        try:
+            self.model.train_function(batches)
+        except tf.errors.OpError as error:
+            failed = error
         self._stepping = False
         # The step has given metrics to the model.
         self.path_of = VariablePaths(self.model)
+        if failed is not None and self.registry.missing(saved, self.path_of):
+            raise failed
 
     def restore_position(self, saved: SavedState) -> None:
         """The step, the epoch, the last logs, and what Keras' iterator counts."""
-        fit, position = saved.state["fit"], saved.position
-        self.step, self.epoch = position.step, position.epoch
-        self.step_in_epoch = position.step_in_epoch
-        # A stop before the next step has to save them again.
-        self.logs = self.restored_logs = decode(fit["logs"], saved.tensors)
+        fit = saved.state["fit"]
+        self.position.go_to(saved.position)
+        self.numbers.restore(decode(fit["logs"], saved.tensors))
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
         stop_training.set_silently(self.model, value=fit["stop_training"])
@@ -377,5 +341,5 @@ class FitRun:
 
     def restart_epoch(self) -> None:
         """Forgets the position inside the epoch; the state stays as restored."""
-        self.step_in_epoch = 0
+        self.position.step_in_epoch = 0
         self.input.restart_epoch()

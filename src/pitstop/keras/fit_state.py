@@ -25,12 +25,12 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "data": run.data,
         "steps_seen": run.epoch_iterator._steps_seen,
         "num_batches": run.epoch_iterator._num_batches,
-        "logs": encoder.encode(step_numbers.plain(run.logs)),
+        "logs": encoder.encode(step_numbers.plain(run.numbers.logs)),
     }
 
 
 def restore(run: Any, saved: SavedState) -> None:
-    """Sets what `describe` and the cut tell of Python, behind the variables."""
+    """Sets what a saved state tells of Python, behind the variables."""
     fit, callbacks = saved.state["fit"], run.callbacks.callbacks
     run.restore_position(saved)
     trackers.restore(fit.get("trackers", {}))

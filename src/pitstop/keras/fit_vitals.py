@@ -35,7 +35,7 @@ class FitVitals:
             self._note_input(run)
             self._vitals.tell(
                 lambda: {
-                    "metrics": step_numbers.numbers(run.logs),
+                    "metrics": step_numbers.numbers(run.numbers.logs),
                     "learning_rate": private_of(run.model).known_learning_rate(run.model),
                     "allocators": allocators(),
                     "log_folder": event_files.log_folder(run.callbacks.callbacks),
@@ -45,11 +45,11 @@ class FitVitals:
     def _note_input(self, run: Any) -> None:
         """The first time only begins to count: by then, the first step was traced."""
         seconds, self._steps_ns = self._steps_ns / 1e9, 0
-        before, self._told_step = self._told_step, run.step
+        before, self._told_step = self._told_step, run.position.step
         if before < 0:
             return
         gaps = gaps_seconds(run.input.iterator)
-        share = waiting_share(gaps, run.step - before, seconds)
+        share = waiting_share(gaps, run.position.step - before, seconds)
         if share is not None:
             self._vitals.waited(share, seconds)
 

@@ -76,7 +76,7 @@ def _fresh_iterator(run: FitRun, source: Any) -> Any:
 def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
     """The steps of one epoch from where the run stands, as Keras counts them."""
     stride = source.steps_per_execution
-    step = run.step_in_epoch
+    step = run.position.step_in_epoch
     while total < 0 or step < total:
         if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
             if source.steps_per_epoch:
@@ -84,7 +84,9 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
             return
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
         if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
-            yield private.step_item(step, step + stride - 1, iterator)
+            read = run.input.bad_records.next_call(run, iterator, stride)
+            if read is not None:
+                yield private.step_item(step, step + stride - 1, read)
         run.step_done()
         step += stride
 

@@ -28,12 +28,13 @@ def passes_over(run: Any, stride: int) -> bool:
     A call is `stride` steps; all of them are left out for one of them.
     """
     skips = run.session.settings.skip_steps
-    if not any(run.step < step <= run.step + stride for step in skips):
+    steps = run.position.next_steps(stride)
+    if not any(step in steps for step in skips):
         return False
-    for ahead in range(1, stride + 1):
+    for step in steps:
         batch = next(run.input.iterator, None)
         if batch is not None:
-            _tell(run, run.step + ahead, batch)
+            _tell(run, step, batch)
     run.numbers.forget()
     return True
 
@@ -45,8 +46,8 @@ def _tell(run: Any, step: int, batch: Any) -> None:
     found = [f"{each.name}: {each.bad_words}" for each in looked if each and each.bad]
     file = run.session.attempt_dir / f"skipped-{step:08d}.npz"
     written = _write(file, parts)
-    place = step - run.step + run.step_in_epoch
-    run.session.report(BatchSkipped(step, run.epoch, place, written, found))
+    at = run.position
+    run.session.report(BatchSkipped(step, at.epoch, at.in_epoch(step), written, found))
 
 
 def tensors_of(model: Any, batch: Any) -> list[tuple[str, Any]]:

@@ -105,7 +105,7 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
         take_place(run.held_iterator, iterator)
     # A cut behind the last call of an epoch, which may be a shorter one, has its number.
     handler._steps_per_execution.assign(stride)
-    handler._initial_step = run.step_in_epoch
+    handler._initial_step = run.position.step_in_epoch
 
 
 TRAINER: type = legacy_private.Model

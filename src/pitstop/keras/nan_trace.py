@@ -42,7 +42,7 @@ def looks_at(run: FitRun, stride: int) -> bool:
     """Whether the next call is done in the open, which it is by then; see `run_in_the_open`."""
     to_find = run.session.settings.find_nan_step
     # One step earlier: its update may be what the next one suffers from.
-    if not to_find or run.step + stride < to_find - 1:
+    if not to_find or run.position.step + stride < to_find - 1:
         return False
     run_in_the_open(run, stride)
     return True
@@ -57,7 +57,7 @@ def run_in_the_open(run: FitRun, stride: int) -> None:
         ExportEnded: something was found, or the step was looked at.
     """
     order = run.session.settings.find_nan_step
-    for step in range(run.step + 1, run.step + stride + 1):
+    for step in run.position.next_steps(stride):
         found = look_at_step(run.model, next(run.input.iterator), step)
         if found.where != "nowhere" or step == order:
             if found.where == "nowhere" and run.silenced:

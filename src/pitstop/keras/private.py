@@ -179,8 +179,10 @@ def continue_at_epoch(model: Any, epoch: int | None) -> None:
 @functools.cache
 def names_of_models() -> frozenset[str]:
     """The attributes that Keras itself gives to layers and models."""
-    # With a name of its own: automatic ones are counted.
-    return frozenset({*vars(keras.Model(name="any")), *vars(keras.Layer(name="any")), "_name"})
+    # With names of their own: automatic ones are counted.
+    tensor = keras.Input((1,), name="any")
+    made = keras.Model(name="any"), keras.Layer(name="any"), keras.Model(tensor, tensor, name="any")
+    return frozenset({"_name"}.union(*map(vars, made)))
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:

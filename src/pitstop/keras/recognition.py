@@ -179,7 +179,7 @@ class Recognition:
             place,
             ordinal=ordinal,
             visit=visit,
-            left_out=self._session.milestones.left_out,
+            left_out=self._session.snapshots.milestones.left_out,
             reseeded=self._stream is not None and self._stream is not randomness.stream(),
             random=fit_identity.random_of(model),
             architecture=fit_identity.architecture_of(model),

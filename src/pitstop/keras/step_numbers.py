@@ -14,29 +14,42 @@ from pitstop.keras.packages import private_of
 
 
 class StepNumbers:
-    """Loss and metrics of one step, as the step record and the loss watch want them.
+    """What one step returned, and its loss as the step record and the loss watch want it.
 
     Attributes:
+        logs: as Keras has them.
+        restored: those of the saved step that the `fit` goes on from.
         loss: NaN where the step returned none.
         digest: of all its scalars.
     """
 
     def __init__(self) -> None:
+        self.logs: dict[str, Any] = {}
+        self.restored: dict[str, Any] = {}
         self.loss, self.digest = float("nan"), 0
 
-    @observing()
-    def note(self, run: Any) -> None:
+    def restore(self, logs: dict[str, Any]) -> None:
+        """The last step is one of an earlier attempt; a stop before the next saves it again."""
+        self.logs = self.restored = logs
+
+    def returned(self, run: Any, logs: dict[str, Any]) -> None:
         """A step of the `FitRun` has returned its logs; it is not counted yet."""
-        found = numbers(run.logs)
+        self.logs = logs
+        self._note(run)
+
+    @observing()
+    def _note(self, run: Any) -> None:
+        found = numbers(self.logs)
         self.loss = found.get("loss", float("nan"))
         self.digest = steps.digest(found)
         if "loss" in found:
-            place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
+            at = run.position
+            place = (at.step + 1, at.epoch, at.step_in_epoch + 1)
             # Which package a model is of is only found out where the rate is asked for.
             run.session.losses.note(
                 place, self.loss, lambda: private_of(run.model).learning_rate(run.model)
             )
-            if run.step < run.session.settings.look_to_step:
+            if at.step < run.session.settings.look_to_step:
                 left_out.look_at_weights(run, place)
 
     def forget(self) -> None:

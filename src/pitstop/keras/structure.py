@@ -1,20 +1,33 @@
 """What callbacks change in a model's make-up while it is trained.
 
-Flags that freeze layers are saved and set again.  A training step keeps the flags
+Flags that freeze layers are saved and set again, and so are numbers and texts that layers, their
+regularizers and the optimizer were made with.  A training step keeps those
 that it was traced with, so one that was made anew is made anew on a resume, too.
-An optimizer or a loss that was put in the place of another cannot be built again.
+An optimizer, a loss or a function that was put in the place of another cannot be built again.
 """
 
 from __future__ import annotations
 
+import math
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitstop.errors import ResumeRefused
 from pitstop.keras.common_private import layers_of
-from pitstop.keras.packages import private_of
+from pitstop.keras.packages import kinds, private_of
+from pitstop.keras.script_library import names_set_by_libraries
 
 Flags = dict[str, list[bool]]
+Setting = tuple[Any, str, Any]
+"""Who has it, its name, and its value."""
+
+_PARTS = ("regularizers.Regularizer", "constraints.Constraint")
+_REMAKE = "make_train_function(force=True)"
+_PLAIN = (bool, int, float, str, type(None))
+_LOOKS_UNTIL_BUILT = 2
+# Keras itself sets it when a layer or an optimizer gets its variables.
+_SET_BY_KERAS = ("built",)
 
 
 class Structure:
@@ -30,6 +43,10 @@ class Structure:
         self._is_traced = self._function is not None
         self._is_remade = False
         self._begun: Flags = {}
+        self._settings: list[Setting] = []
+        self._traced_settings: list[Setting] = []
+        self._is_tracing = False
+        self._looks = 0
 
     def begin(self) -> None:
         """Keras has the training step; callbacks come next, and then the first boundary."""
@@ -42,34 +59,54 @@ class Structure:
         self._begun = self._begun or flags_of(self._model)
         function = self._model.train_function
         self._is_remade = self._is_remade or function is not self._function
-        if not self._is_traced or function is not self._function:
+        is_new = not self._is_traced or function is not self._function
+        if is_new:
             self._function, self._is_traced = function, True
             self._traced = _held(self._model)
+        # A step that is traced builds layers, which may set some.
+        if is_new or self._is_tracing:
+            self._traced_settings, self._is_tracing = settings_of(self._model), is_new
+        if self._looks < _LOOKS_UNTIL_BUILT:
+            self._settings, self._looks = settings_of(self._model), self._looks + 1
 
     @property
     def unverified(self) -> list[str]:
         """What has changed and cannot be brought back."""
         found = [f"{name}, which was replaced during the fit" for name in self.replaced]
         if _has_changed(self._traced):
-            found.append("trainable flags that changed without make_train_function(force=True)")
+            found.append(f"trainable flags that changed without {_REMAKE}")
+        if not self._model.run_eagerly:
+            changed = [_name_of(each) for each in self._traced_settings if _is_other(each)]
+            found += [f"{name}, which changed without {_REMAKE}" for name in changed]
         return found
 
     @property
     def replaced(self) -> list[str]:
         """Parts of the compiled model that are other objects than at the begin."""
         now = self._private.compiled_parts(self._model)
-        return [name for name, part in self._parts.items() if now[name] is not part]
+        changed = [each for each in self._settings if _is_other(each)]
+        names = [_name_of(each) for each in changed if not _is_plain(each)]
+        return [*(name for name, part in self._parts.items() if now[name] is not part), *names]
+
+    def _changed_settings(self) -> dict[str, Any]:
+        """By its place and its name, each with its present value."""
+        return {
+            f"{place} {setting[1]}": vars(setting[0])[setting[1]]
+            for place, setting in enumerate(self._settings)
+            if _is_other(setting) and _is_plain(setting)
+        }
 
     def capture(self) -> dict[str, Any]:
         """The JSON form; empty where nothing has changed."""
-        replaced = self.replaced
-        if not (_has_changed(self._first) or self._is_remade or replaced):
+        replaced, settings = self.replaced, self._changed_settings()
+        if not (_has_changed(self._first) or self._is_remade or replaced or settings):
             return {}
         return {
             "begun": self._begun,
             "flags": flags_of(self._model),
             "remade": self._is_remade,
             "replaced": replaced,
+            "settings": settings,
         }
 
     def as_begun(self, saved: Mapping[str, Any]) -> None:
@@ -106,12 +143,61 @@ class Structure:
                 "The model has other layers than the one whose flags were saved.",
                 "Undo the change, or start over with --new.",
             )
-        self._begun = saved["begun"]
+        self._begun, self._settings = saved["begun"], settings_of(self._model)
+        self._looks = _LOOKS_UNTIL_BUILT
         set_flags(self._model, saved["flags"])
+        self._set(saved.get("settings", {}))
         if saved["remade"]:
+            for layer in layers_of(self._model):
+                if isinstance(layer, kinds("layers.Normalization")):
+                    # Its constants come from the variables that were restored.
+                    layer.finalize_state()
             self._model.make_train_function(force=True)
             self._function, self._is_remade = self._model.train_function, True
-            self._traced = _held(self._model)
+            self._traced, self._traced_settings = _held(self._model), settings_of(self._model)
+
+    def _set(self, settings: Mapping[str, Any]) -> None:
+        for place, (owner, name, _) in enumerate(self._settings):
+            if (key := f"{place} {name}") in settings:
+                setattr(owner, name, settings[key])
+
+
+def settings_of(model: Any) -> list[Setting]:
+    """What constructors of Keras' classes have set: plain values and functions."""
+    optimizer = private_of(model).compiled_parts(model)["the optimizer"]
+    inner = getattr(optimizer, "inner_optimizer", None)
+    owners = [each for each in layers_of(model) if not isinstance(each, kinds("Model"))]
+    owners += [each for each in (optimizer, inner) if hasattr(each, "__dict__")]
+    for owner in list(owners):
+        owners += [each for each in vars(owner).values() if isinstance(each, kinds(*_PARTS))]
+    return [
+        (owner, name, value)
+        for owner in owners
+        for name, value in vars(owner).items()
+        if isinstance(value, (*_PLAIN, types.FunctionType))
+        and not name.startswith("_")
+        and name not in _SET_BY_KERAS
+        and name in names_set_by_libraries(owner.__class__)
+    ]
+
+
+def _is_other(setting: Setting) -> bool:
+    owner, name, value = setting
+    now = vars(owner).get(name, value)
+    return now is not value and bool(now != value)
+
+
+def _is_plain(setting: Setting) -> bool:
+    """Whether it was, and is, what JSON can carry."""
+    owner, name, first = setting
+    both = first, vars(owner).get(name)
+    is_finite = all(math.isfinite(each) for each in both if isinstance(each, float))
+    return is_finite and all(isinstance(each, _PLAIN) for each in both)
+
+
+def _name_of(setting: Setting) -> str:
+    owner, name, _ = setting
+    return f"{name} of {getattr(owner, 'name', type(owner).__name__)}"
 
 
 def flags_of(model: Any) -> Flags:

@@ -100,7 +100,7 @@ class Training:
 
     def fit(self, original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
-        if self.session.stopped:
+        if self.session.snapshots.stopped:
             return self._train_nothing(model)
         if self.run is not None:
             if self._thread != threading.get_ident():
@@ -120,7 +120,7 @@ class Training:
             self.run = None
             EARLIER.leave()
             OUTSIDE.leave()
-            self._step = run.step
+            self._step = run.position.step
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)
             private_of(model).continue_at_epoch(model, None)
@@ -136,7 +136,7 @@ class Training:
     ) -> Any:
         """The History of Keras' own `fit`, also where a stop ends it, or has done so before."""
         try:
-            with StopSignals(self.session) if self.session.alone else nullcontext():
+            with StopSignals(self.session) if self.session.snapshots.alone else nullcontext():
                 history = original(run.model, *args, **kwargs)
         except FitAlreadyFinished as finished:
             return finished.history
@@ -185,16 +185,16 @@ class Training:
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:
             randomness.seed_if_unseeded()
-            left_out.cut_rate(run, run.step)
+            left_out.cut_rate(run, run.position.step)
         run.begin()
         OUTSIDE.begin(run.doubt)
-        self.session.start_steps(run.step, repeats=beginning.repeats)
+        self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
         if beginning.point is None:
             if self.session.settings.export_to:
-                refuse_to_train(self.session, run.index)
+                refuse_to_train(self.session, run.position.fit)
             return None
         self.session.beacon.write_phase(Phase.RESTORING)
         saved = self._fetch(beginning.point)
@@ -225,10 +225,11 @@ class Training:
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
         run.input.settle()
-        self.session.milestone(run.outcome)
+        self.session.snapshots.milestone(run.outcome)
         run.held = None
         epochs = int(history.params.get("epochs", 0))
-        self.session.report(FitEnded(run.index, run.step, len(history.epoch), epochs))
+        at = run.position
+        self.session.report(FitEnded(at.fit, at.step, len(history.epoch), epochs))
 
     # -- what Keras tells while it runs ----------------------------------------------
 
@@ -242,7 +243,7 @@ class Training:
         if self.session.settings.looks_only:
             run.silenced = nan_trace.silence(callbacks.callbacks)
         self._publish_plan(run)
-        if run.index == 0 and self.session.settings.start_from:
+        if run.position.fit == 0 and self.session.settings.start_from:
             # In every attempt, also where the file is not read any more: variables are known by
             # the order of their creation.
             private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
@@ -250,7 +251,7 @@ class Training:
                 trainables.begin_from_weights(run)
         if self.continuation is not None:
             newest = self.session.trainings.newest
-            if self.session.settings.export_to and newest and newest.fit == run.index:
+            if self.session.settings.export_to and newest and newest.fit == run.position.fit:
                 self.continuation.export()
             self.continuation.check_input()
             if self.continuation.finished:
@@ -268,9 +269,9 @@ class Training:
     def _publish_plan(self, run: FitRun) -> None:
         epochs = int(run.callbacks.params.get("epochs") or 0)
         steps = run.epoch_iterator.num_batches
-        self.session.beacon.write_plan(run.index, epochs, steps or 0, 0)
+        self.session.beacon.write_plan(run.position.fit, epochs, steps or 0, 0)
         held = [*run.input.large_buffers, *run.validation.large_buffers]
-        self.session.report(FitStarted(run.index, epochs, steps, run.data, held))
+        self.session.report(FitStarted(run.position.fit, epochs, steps, run.data, held))
 
     @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:
@@ -278,14 +279,16 @@ class Training:
         run = self.run
         if run is None or epoch_iterator is not run.epoch_iterator:
             return
-        expected, place = epoch_iterator.steps_per_epoch, (run.index, run.epoch, run.step_in_epoch)
-        if expected and run.step_in_epoch < expected:
+        expected, at = epoch_iterator.steps_per_epoch, run.position
+        if expected and at.step_in_epoch < expected:
+            place = (at.fit, at.epoch, at.step_in_epoch)
             self.session.report(InputExhausted(*place, int(expected)))
 
     def stop_training_set(self, model: Any, frame: FrameType) -> None:
         run = self.run
         if run is not None and run.model is model:
-            self.session.report(stop_training.describe(frame, run.step_reached, run.epoch))
+            at = run.position
+            self.session.report(stop_training.describe(frame, at.step_reached, at.epoch))
 
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""
@@ -318,7 +321,7 @@ class Training:
     def logs_or_restored(self, logs: dict[str, Any] | None) -> dict[str, Any] | None:
         """The logs of the epoch's last step, also when an earlier attempt ran it."""
         run = self.run
-        return run.restored_logs if run is not None and not logs else logs
+        return run.numbers.restored if run is not None and not logs else logs
 
     # -- iterating ---------------------------------------------------------------------
 
@@ -345,11 +348,11 @@ class Training:
 
     def _obey_stop_outside_training(self) -> None:
         session = self.session
-        if not session.stop_requested() or session.stopped:
+        if not session.stop_requested() or session.snapshots.stopped:
             return
         if self.run is not None:
             if self.run.held is not None:
-                session.stop_with(self.run.held, "validation")
+                session.snapshots.stop_with(self.run.held, "validation")
         elif not (session.kernel or session.settings.stop_returns):
             with ending_threads():
-                session.stop_with(None, "predict")
+                session.snapshots.stop_with(None, "predict")

@@ -17,6 +17,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_state.fingerprint import of_saved
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
+from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.keras.later_epochs import LaterEpochs
@@ -36,6 +37,8 @@ class TrainingInput:
 
     Attributes:
         iterator: the present iterator, None before the first.
+        bad_records: what leaves out batches that cannot be read.
+        dataset: the `tf.data` pipeline, or what is in its place.
         own_variables: those that the pipeline itself has brought to where they belong.
     """
 
@@ -48,6 +51,7 @@ class TrainingInput:
         overhead: float,
         *,
         is_shared: bool = False,
+        skips_bad_records: bool = False,
     ) -> None:
         """Nothing has been read from Keras' epoch iterator yet.
 
@@ -58,6 +62,7 @@ class TrainingInput:
             objects: those of the script.
             overhead: the share of the time that saving may take.
             is_shared: callbacks may read a dataset too.
+            skips_bad_records: batches that cannot be read are left out.
         """
         self._overhead = overhead
         self._objects = objects
@@ -65,16 +70,19 @@ class TrainingInput:
         self.own_variables: list[Any] = []
         self._source = source
         self._streams = streams
-        self._dataset = pipeline.of_one_device(source._distributed_dataset)
-        is_alone = self._dataset is source._distributed_dataset and not is_shared
+        self.dataset = pipeline.of_one_device(source._distributed_dataset)
+        is_alone = self.dataset is source._distributed_dataset and not is_shared
         self._fills = (
-            mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self._dataset)
+            mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self.dataset)
         )
-        self._later = LaterEpochs(self._dataset, fills=self._fills)
-        self._state = InputState.of(source.data_adapter, mode, self._dataset)
+        self._later = LaterEpochs(self.dataset, fills=self._fills)
+        self._state = InputState.of(source.data_adapter, mode, self.dataset)
         if self._fills:
             self._state.level = EXACT
             self._state.replay_from_now_on("a cache() keeps the order of the first epoch")
+        self.bad_records = BadRecords(
+            may_skip=skips_bad_records and input_state.goes_on_behind_an_error(self.dataset)
+        )
         self._shuffles = RepeatedShuffles.of(source)
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
@@ -90,7 +98,7 @@ class TrainingInput:
 
     @property
     def large_buffers(self) -> list[str]:
-        return input_state.large_buffers(self._source.data_adapter, self._dataset)
+        return input_state.large_buffers(self._source.data_adapter, self.dataset)
 
     def _splits_sequence(self) -> bool:
         adapter, steps = self._source.data_adapter, self._source.steps_per_epoch
@@ -180,7 +188,7 @@ class TrainingInput:
 
         The one that is restored afterwards, so that the step is traced as it
         will be used.  An input that is replayed must not be touched, and one
-        that reads ahead would draw seeds; a batch of zeros does there.
+        that reads ahead would draw seeds; a made-up batch does there.
         """
         if self.begins_anew:
             return iter(self._source._get_iterator())
@@ -190,10 +198,10 @@ class TrainingInput:
             return self._first_iterator().iterator
         read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())
-        zeros = _zeros(_with_shapes(self._dataset.element_spec, shapes), rows)
+        batch = _made_up(_with_shapes(self.dataset.element_spec, shapes), rows)
         # Without end: a call may run several steps.
-        batches = tf.data.Dataset.from_tensors(zeros).repeat()
-        if self._dataset is read:
+        batches = tf.data.Dataset.from_tensors(batch).repeat()
+        if self.dataset is read:
             return iter(batches)
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
@@ -206,7 +214,7 @@ class TrainingInput:
         described = saved.state["fit"]["input"]
         if described["replay"]:
             if self._fills and (described["created"] > 1 or saved.position.milestone):
-                collections.deque(self._dataset, maxlen=0)
+                collections.deque(self.dataset, maxlen=0)
             input_state.prepare_replay(
                 described,
                 saved.tensors,
@@ -217,14 +225,15 @@ class TrainingInput:
             self._objects.restore_input(saved.state["fit"]["objects"], saved.tensors)
 
     def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:
-        """A training iterator at its saved position; `tell` hears of each batch drawn again."""
+        """A training iterator at its saved position; `tell` is told of each batch drawn again."""
         described = saved.state["fit"]["input"]
         if described["replay"]:
             before = self._streams.capture()
             iterator = self.create_iterator()
             # A reader may have drawn already; TensorFlow draws where it is created.
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
-            input_state.fast_forward(iterator, described["drawn"], tell)
+            skip = self.bad_records.skip
+            input_state.fast_forward(iterator, described["drawn"], tell, skip)
         elif self.begins_anew:
             iterator = self.iterator
         elif described["skips"]:
@@ -237,9 +246,9 @@ class TrainingInput:
                 data,
                 created,
                 self.create_iterator,
-                keeps_order=pipeline.keeps_an_order(self._dataset),
+                keeps_order=pipeline.keeps_an_order(self.dataset),
             )
-            input_state.fast_forward(iterator, described["redrawn"], tell)
+            input_state.fast_forward(iterator, described["redrawn"], tell, self.bad_records.skip)
         self.iterator = iterator
         self._state.adopt(described, saved.tensors)
         if described["replay"]:
@@ -292,14 +301,22 @@ def _with_shapes(element_spec: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
     return tf.nest.pack_sequence_as(element_spec, sized) if sized else element_spec
 
 
-def _zeros(element_spec: Any, rows: int) -> Any:
-    """A batch of zeros of this form; unknown sizes are 1, that of the batch is `rows`."""
+def _made_up(element_spec: Any, rows: int) -> Any:
+    """A batch of zeros of this form; unknown sizes are 1, that of the batch is `rows`.
+
+    A text is the word "0": an empty one has no words, and recurrent layers need one.
+    """
 
     def zeros(spec: Any) -> Any:
         sizes = [size or 1 for size in spec.shape]
         if sizes and spec.shape[0] is None:
             sizes[0] = rows
-        return tf.zeros(sizes, spec.dtype)
+        dense = tf.fill(sizes, "0" if spec.dtype == tf.string else tf.zeros([], spec.dtype))
+        if isinstance(spec, tf.RaggedTensorSpec):
+            return tf.RaggedTensor.from_tensor(
+                dense, ragged_rank=spec.ragged_rank, row_splits_dtype=spec.row_splits_dtype
+            )
+        return tf.sparse.from_dense(dense) if isinstance(spec, tf.SparseTensorSpec) else dense
 
     return tf.nest.map_structure(zeros, element_spec)
 

@@ -88,7 +88,10 @@ class ValidationInput:
         state = FreshIterator.of(self._left).state if reads_tensors else self._saved_state
         return described, [HeldTensor.of_bytes(VALIDATION_TENSOR, state)] if state else []
 
-    def restore(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
+    def restore(
+        self, saved: dict[str, Any], tensors: Mapping[str, memoryview], training: Any = None
+    ) -> None:
+        """Brings the shuffles to where they were; `training` is the dataset that is trained on."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
         if not isinstance(self.data, tf.data.Dataset):
@@ -97,8 +100,10 @@ class ValidationInput:
             # The first validation has left its order in the cache.
             collections.deque(self.data if self._created else (), maxlen=0)
             return
-        # Of smaller buffers, only how often they were read counts.
-        if self._saved_state and not buffers.is_reduced(self.data):
+        # Of smaller buffers, only how often they were read counts.  Where the training draws from
+        # the same shuffle, a state has its seeds counted, too, and those are drawn again.
+        is_counted = buffers.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
+        if self._saved_state and not is_counted:
             fresh = FreshIterator.of(iter(self.data))
             input_state.restore_iterator(
                 fresh, self._saved_state, self._created, lambda: iter(self.data)

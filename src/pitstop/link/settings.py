@@ -79,6 +79,7 @@ class Settings:
             it ends the script.
         find_nan_step: run this step in the open, to find out where its first bad number
             came from, and end there, saving nothing; 0 to train.
+        on_bad_record: "fail", or "skip" to leave out the batch of a record that cannot be read.
         rolls_back: the run goes back behind the first loss that is not finite, and saves nothing
             from there on.
         skip_steps: steps whose batches are left out.
@@ -109,6 +110,7 @@ class Settings:
     measure_from: float = 0.0
     flight_seconds: float = 1.0
     take: tuple[str, ...] = ()
+    on_bad_record: str = "fail"
     rolls_back: bool = False
     skip_steps: tuple[int, ...] = ()
     rates: tuple[tuple[int, float], ...] = ()

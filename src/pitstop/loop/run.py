@@ -118,7 +118,7 @@ class Run:
             self._step_done()
         OUTSIDE.leave()
         EARLIER.leave()
-        self._session.milestone(lambda: self._cut("fit_end"))
+        self._session.snapshots.milestone(lambda: self._cut("fit_end"))
         loop.tell_end()
         beacon.write_phase(Phase.BETWEEN_FITS)
 

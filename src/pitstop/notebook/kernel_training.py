@@ -84,7 +84,7 @@ class KernelInstrumentation(Instrumentation):
         found = computed_with()
         socket_path = self._run.start()
         session = process_session.open_session(socket_path, found, stop_training.callback_of)
-        session.alone = session.kernel = True
+        session.snapshots.alone = session.kernel = True
         if self._before is not None:
             session.trainings.follow(self._before)
         return Training(session, REGISTRY, found, self._cells)

@@ -122,7 +122,7 @@ def _watch_readers() -> None:
         (gfile.GFile, "__init__", lambda file, _: [file.name] if file.mode[0] in "ra" else []),
         (tf.io, "read_file", _named),
     ):
-        setattr(owner, name, EARLIER.looking(getattr(owner, name), paths_of))
+        setattr(owner, name, EARLIER.looks.watching(getattr(owner, name), paths_of))
 
 
 def _named(path: Any, _: Any) -> list[Any]:

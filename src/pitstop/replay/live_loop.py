@@ -27,6 +27,7 @@ from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule, is_of_another_ta
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
+_NOT_SAVED = "no step is saved from here on, since "
 _ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
 
 
@@ -94,7 +95,7 @@ class LiveLoop(ScriptLoop):
             self.keeps = False
             self.record = LoopRecord()
             advice = f"; {_ADVICE}" if self._closures is None else ""
-            self.level = Exactness("not_exact", f"{reason}{advice}")
+            self.level = Exactness("not_exact", f"{_NOT_SAVED}{reason}{advice}")
             if not raised:
                 self.tell_level(self.level, [])
 
@@ -144,12 +145,12 @@ class LiveLoop(ScriptLoop):
             return
         self.tell_level(self.level, [])
         if self.session.stop_requested():
-            self.session.stop_with(None, "train")
+            self.session.snapshots.stop_with(None, "train")
 
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
         OUTSIDE.leave()
-        self.session.milestone(lambda: self.take(milestone="loop_end"))
+        self.session.snapshots.milestone(lambda: self.take(milestone="loop_end"))
         self._report_end()
 
     def script_ended(self) -> None:
@@ -184,7 +185,7 @@ class LiveLoop(ScriptLoop):
             return self._cut(milestone)
         except Exception as error:  # noqa: BLE001
             if not (self._schedule is not None and is_of_another_task(error)):
-                self.session.give_up_snapshots(error)
+                self.session.snapshots.give_up(error)
             return None
 
     def _cut(self, milestone: str) -> StateCapture:

@@ -187,7 +187,7 @@ class Repetition:
     def _obey_stop(self) -> None:
         if self.loop.session.stop_requested():
             self._end()
-            self.loop.session.stop_with(None, "restoring", self._saved.position)
+            self.loop.session.snapshots.stop_with(None, "restoring", self._saved.position)
 
     def _look_ahead(self) -> None:
         """Learns of the looks that were made before the next call."""

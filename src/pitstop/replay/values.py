@@ -9,6 +9,7 @@ tuples of JSON values:
     ("float",) ("int",) ("bool",)    Python's numbers, 8, 8 and 1 bytes
     ("none",)
     ("list", form, ...)  ("tuple", form, ...)  ("dict", (key, form), ...)
+    ("replicas", form, ...)          what each replica of a strategy returned
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def _flatten(value: Any, pieces: list[bytes]) -> Form:
         return (kind.__name__, *[_flatten(item, pieces) for item in value])
     if kind is dict and all(type(key) is str for key in value):
         return ("dict", *[(key, _flatten(item, pieces)) for key, item in value.items()])
+    if isinstance(value, private.PER_REPLICA):
+        return ("replicas", *[_flatten(item, pieces) for item in value.values])
     if isinstance(value, np.generic) or kind is np.ndarray:
         pieces.append(_bytes_of(value))
         return (("array" if kind is np.ndarray else "scalar"), _name_of(value.dtype), value.shape)
@@ -101,6 +104,8 @@ def _build(form: Form, data: io.BytesIO) -> Any:
             return [_build(item, data) for item in rest]
         case "tuple":
             return tuple(_build(item, data) for item in rest)
+        case "replicas":
+            return private.PER_REPLICA([_build(item, data) for item in rest])
         case "dict":
             return {key: _build(item, data) for key, item in rest}
         case "tensor":

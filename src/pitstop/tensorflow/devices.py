@@ -61,7 +61,7 @@ def computed_with() -> dict[str, str]:
 
 def level_of_process(session: Session | None = None) -> Exactness | None:
     """What keeps any training of this process from being exact; None where nothing does."""
-    members = level_of_members(session.lockstep if session is not None else None)
+    members = level_of_members(session.snapshots.lockstep if session is not None else None)
     return members or level_on([*accelerators()], private.deterministic_ops())
 
 

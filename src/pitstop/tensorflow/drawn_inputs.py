@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
-from tensorflow.python.data.ops import iterator_ops
+from tensorflow.python.data.ops import dataset_ops, iterator_ops
 from tensorflow.python.distribute import input_lib
 
 from pitstop.engine.described import digest_of_text
@@ -24,6 +24,7 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (input_lib._SingleWorkerDatasetIteratorBase, "get_next_as_list"),
     (input_lib._SingleWorkerDatasetIteratorBase, "get_next_as_optional_list"),
     (iterator_ops.OwnedIterator, "_next_internal"),
+    (dataset_ops, "_VariantDataset"),
 )
 """The private names that are used here, see `private.check`."""
 
@@ -106,6 +107,29 @@ def is_iterator(value: Any) -> bool:
 def iterators_in(values: Any) -> list[Any]:
     """Those among the arguments of a call."""
     return [each for each in tf.nest.flatten(values) if is_iterator(each)]
+
+
+def is_of_one_device(iterator: Any) -> bool:
+    """Whether it gives elements, and no strategy's parts of them."""
+    return isinstance(iterator, _KINDS[0])
+
+
+def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:
+    """An iterator over these elements of another one, in the same form: no function is traced anew.
+
+    Args:
+        elements: at least one.
+        iterator: of one device; nothing is drawn from it.
+    """
+    one, *more = (
+        dataset_ops._VariantDataset(
+            tf.data.Dataset.from_tensors(each)._variant_tensor, iterator.element_spec
+        )
+        for each in elements
+    )
+    for each in more:
+        one = one.concatenate(each)
+    return iter(one)
 
 
 def skip(iterator: Any, elements: int) -> None:

@@ -32,7 +32,7 @@ _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()
 
 
 class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
-    """Hears of the checkpoints that the script saves, where its next run finds them."""
+    """Is told of the checkpoints that the script saves, where its next run finds them."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

@@ -115,6 +115,13 @@ def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
     return (stage for stage in every_stage(dataset) if hasattr(stage, attribute))
 
 
+def share_a_shuffle(one: Any, other: Any) -> bool:
+    """Whether the iterators of two pipelines draw seeds from the same stream."""
+    attribute = "_reshuffle_each_iteration"
+    known = {id(stage) for stage in _stages(one, attribute)}
+    return any(id(stage) in known for stage in _stages(other, attribute))
+
+
 def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
     """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
 
@@ -178,7 +185,17 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
 def source_tensors(dataset: Any) -> list[Any]:
     """The tensors in memory that a `tf.data` pipeline is made of; nothing is drawn from it."""
     held = (each for stage in every_stage(dataset) for each in getattr(stage, "_tensors", ()))
-    return [each for each in held if hasattr(each, "numpy")]
+    return [readable(each) for each in held if hasattr(each, "numpy")]
+
+
+def readable(tensor: Any) -> Any:
+    """A tensor that NumPy can read: of a ragged or a sparse one, its bytes.
+
+    A dataset in a dataset has none: TensorFlow gives its kind alone.
+    """
+    if tensor.dtype != tf.variant:
+        return tensor
+    return np.frombuffer(tf.io.serialize_tensor(tensor).numpy(), np.uint8)
 
 
 _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
@@ -200,6 +217,10 @@ def pipeline_of(dataset: Any) -> str:
     stage = " ".join([name, *(str(int(number)) for number in numbers if number is not None)])
     sources = f"({', '.join(before)})" if len(before) > 1 else "".join(before)
     return f"{sources} > {stage}" if sources else stage
+
+
+FROM_GENERATOR = "from_generator"
+"""The name of a stage that runs a generator of Python."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +252,7 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
             known = [variable.handle for variable in function.graph.variables]
             only_variables = all(any(each is handle for handle in known) for each in handles)
             is_parallel = getattr(stage, "_num_parallel_calls", None) is not None
-            name = "from_generator" if "GeneratorDataset" in ops else _name_of(stage)
+            name = FROM_GENERATOR if "GeneratorDataset" in ops else _name_of(stage)
             found.append(StatefulStage(name, ops, is_parallel, only_variables, drawing))
     return found
 
@@ -242,7 +263,7 @@ def contents_of(dataset: Any) -> Iterator[str]:
         yield type(stage).__name__
         for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):
             if hasattr(tensor, "numpy"):
-                yield digest_of(tensor.numpy())
+                yield digest_of(np.asarray(readable(tensor)))
     for _, function in _functions(dataset):
         # Names of functions are numbered through the process.
         definition = function.graph.as_graph_def()

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.checkpoint import checkpoint, checkpoint_management
 from tensorflow.python.data.ops import dataset_ops, iterator_ops
+from tensorflow.python.distribute import values as distributed
 from tensorflow.python.eager import context, record
 from tensorflow.python.eager.polymorphic_function import concrete_function, polymorphic_function
 from tensorflow.python.framework import (
@@ -38,6 +39,8 @@ from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
+PER_REPLICA = distributed.PerReplica
+"""What `Strategy.run` returns: the value of each replica."""
 _OLDEST = (2, 20)
 _FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
 _Run = Callable[[], Any]
@@ -66,6 +69,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (resource_variable_ops.BaseResourceVariable, "_read_variable_op"),
     (record, "could_possibly_record"),
     (composite_tensor, "CompositeTensor"),
+    (PER_REPLICA, "values"),
     (stateful_random_ops.Generator, "_skip_single_var"),
     (concrete_function.ConcreteFunction, "__call__"),
     *drawn_inputs.NEEDED,

@@ -44,7 +44,7 @@ class ScriptLoop:
         """The steps begin, of which there are so many, if that is known."""
         self._loss = NO_LOSS
         self.session.report(FitStarted(self.index, 1, steps, {"adapter": self._adapter}))
-        self.session.start_steps(self.step)
+        self.session.snapshots.start_steps(self.step)
 
     def step_done(self, loss: float | None, digest: int) -> None:
         """A step returned this loss, if any, and numbers of this digest."""

@@ -18,7 +18,6 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
-from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase
 from pitstop.record import record
 
@@ -194,9 +193,9 @@ class SessionCourse:
                 close()
             finally:
                 self.left = True
-            # A worker goes on where its chief has saved something.
-            if SessionCourse._saved and released in (None, EXIT_STOPPED):
-                self._session.stop_with(
+            # A worker goes on where its chief has saved something, also before it failed.
+            if SessionCourse._saved and released != _TERMINATED:
+                self._session.snapshots.stop_with(
                     None, "train", Position(self._step, self._index or 0, 0, self._step)
                 )
             raise LeavesScript(_TERMINATED)

@@ -243,14 +243,14 @@ def train_on_devices():
 
     @tf.function
     def train_step(batches):
-        each = strategy.run(replica_step, args=(next(batches),))
-        return strategy.reduce("sum", each, axis=None)
+        return strategy.run(replica_step, args=(next(batches),))
 
     step, losses = 0, []
     for _ in range(EPOCHS):
         batches = iter(dataset)
         for _ in range(STEPS_PER_EPOCH - 1):
-            losses.append(float(train_step(batches)))
+            each = train_step(batches)
+            losses.append(float(strategy.reduce("sum", each, axis=None)))
             step += 1
             print(f"step {step}: {losses[-1]}")
             meet("batch", step)

@@ -39,6 +39,7 @@ def test_line_holds_everything_when_there_is_room() -> None:
 
 def test_line_of_a_training_that_stands_still() -> None:
     status = replace(_STATUS, silent_seconds=83.4, standstill="it waits for its input")
+    assert "running | step 1234 |" in format_status(replace(status, epochs=1), 200)
     assert "epoch 3/9 | no progress for 1 min 23 s | saved" in format_status(status, 200)
 
 

@@ -18,7 +18,9 @@ NAN = "nan_loss"
 _DATA = "data_error"
 
 
-def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int) -> str:
+def foresee(
+    cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int, on_bad_record: str = "fail"
+) -> str:
     """What would be done about the first failure of this cause, in words."""
     if cause == NAN and rollbacks:
         return (
@@ -27,7 +29,10 @@ def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int)
         )
     again = _again(cause, policy)
     if cause == _DATA and policy.most:
-        return f"after `{FAILED_READ}`, {_again(cause, policy, may_pass=True)}; else, {again}"
+        again = f"after `{FAILED_READ}`, {_again(cause, policy, may_pass=True)}; else, {again}"
+    if cause == _DATA:
+        skips = "leave out the batches of a tf.data pipeline that cannot be read; of many, "
+        return f"{skips if on_bad_record == 'skip' else ''}{again}"
     if cause == HANG and hang.action == "warn":
         lost = f"; where a data worker has died, {again}" if hang.replaces_workers else ""
         return f"tell where it stands, and go on{lost}"

@@ -87,8 +87,10 @@ def _position(status: Status) -> str:
         return replay_text(status)
     if status.step is None:
         return ""
-    epoch = "" if status.epoch is None else f", epoch {status.epoch + 1}"
-    of = f"/{status.epochs}" if epoch and status.epochs else ""
+    if status.epoch is None or status.epochs == 1:
+        return f"step {status.step}"
+    epoch = f", epoch {status.epoch + 1}"
+    of = f"/{status.epochs}" if status.epochs else ""
     return f"step {status.step}{epoch}{of}"
 
 

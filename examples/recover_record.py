@@ -1,0 +1,39 @@
+"""A picture that cannot be decoded: its batch is left out, and the training ends.
+
+    pitstop run --on-bad-record skip -- python examples/recover_record.py
+
+Without Pitstop the training ends in the first epoch, when it comes to that picture. What was left
+out is listed in runs/recover_record/attempts/N/skipped-records.txt.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def pictures():
+    """320 pictures as JPEG; one of them was cut off while it was written."""
+    values = np.random.default_rng(1).integers(0, 256, (320, 12, 12, 3), np.uint8)
+    encoded = [tf.io.encode_jpeg(each).numpy() for each in values]
+    encoded[150] = encoded[150][:40]
+    return encoded, values.mean(axis=(1, 2, 3)) > 127.5
+
+
+def decoded(picture, label):
+    return tf.cast(tf.io.decode_jpeg(picture, channels=3), tf.float32) / 255, label
+
+
+def main():
+    keras.utils.set_random_seed(7)
+    data = tf.data.Dataset.from_tensor_slices(pictures()).shuffle(320, seed=2)
+    data = data.map(decoded, num_parallel_calls=2).batch(16).prefetch(2)
+    layers = [keras.layers.Flatten(), keras.layers.Dropout(0.2), keras.layers.Dense(1, "sigmoid")]
+    model = keras.Sequential([keras.Input((12, 12, 3)), *layers])
+    model.compile("adam", "binary_crossentropy")
+    history = model.fit(data, epochs=3, verbose=2)
+    print(f"epochs: {len(history.history['loss'])}")
+    print(f"weights: {sum(float(np.abs(each).sum()) for each in model.get_weights())!r}")
+
+
+if __name__ == "__main__":
+    main()

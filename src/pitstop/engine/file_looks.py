@@ -1,0 +1,132 @@
+"""Files that a script looks at without opening them: whether they are there, how old, how many."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import re
+import stat
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pitstop.engine.audit_events import subscribe
+from pitstop.engine.made_folders import script_frame
+
+_T = TypeVar("_T")
+
+_MOST_FILES = 4096
+_GLOBBING = ("glob.py", "pathlib.py", f"pathlib{os.sep}_local.py")
+_WORD = re.compile(r"[^\s<>|;&()\"'=]+")
+
+
+class FileLooks:
+    """Is told of them between `begin` and `end`."""
+
+    def __init__(self, tell: Callable[[str, float], None]) -> None:
+        """Calls `tell` with the path of each, and when it was changed last, in seconds."""
+        self._tell = tell
+        self._is_on = self._is_hooked = False
+        self._stat = os.stat
+        self._fenced: Callable[..., None] = self._look
+
+    def begin(self) -> None:
+        # Loaded where a training runs; this module is by each Python process of a run.
+        from pitstop.engine.fence import observing  # noqa: PLC0415
+
+        self.end()
+        if not self._is_hooked:
+            self._is_hooked = True
+            subscribe(_LOOKS, self._on_event)
+        self._fenced = observing()(self._look)
+        self._is_on = True
+        self._stat = os.stat
+        os.stat = self.watching(os.stat, _by_name)
+        for each in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+            each.add(os.stat)
+
+    def end(self) -> None:
+        self._is_on = False
+        if getattr(os.stat, "__wrapped__", None) is self._stat:
+            os.stat = self._stat
+
+    def watching(
+        self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
+    ) -> Callable[..., _T]:
+        """The same function; notes what the script looks at with it.
+
+        Args:
+            original: its first argument is a path.
+            paths_of: the files that were looked at, of the first argument and what came back.
+        """
+
+        @functools.wraps(original)
+        def look(path: Any, *arguments: Any, **options: Any) -> _T:
+            found = original(path, *arguments, **options)
+            if self._is_on and script_frame(sys._getframe(1)):
+                self._fenced(paths_of, (path, found))
+            return found
+
+        return look
+
+    def _on_event(
+        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
+    ) -> None:
+        if self._is_on and frame is not None and _is_look(frame):
+            self._fenced(_LOOKS[event], arguments)
+
+    def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
+        for path in islice(paths_of(*arguments), _MOST_FILES):
+            with suppress(OSError, ValueError):
+                found = os.stat(path)  # noqa: PTH116
+                if stat.S_ISREG(found.st_mode):
+                    self._tell(os.fsdecode(path), found.st_mtime)
+
+
+def _by_name(path: Any, _: Any) -> Iterable[Any]:
+    return () if isinstance(path, int) else (path,)
+
+
+def _listed(folder: Any) -> Iterator[Any]:
+    for name in () if isinstance(folder, int) else os.listdir(folder):  # noqa: PTH208
+        yield os.path.join(folder or type(name)(), name)  # noqa: PTH118  in bytes too
+
+
+def _matching(pattern: Any, recursive: bool, root_dir: Any, _: Any) -> Iterator[Any]:
+    for name in glob.iglob(pattern, root_dir=root_dir, recursive=recursive):  # noqa: PTH207
+        yield os.path.join(root_dir or type(name)(), name)  # noqa: PTH118
+
+
+def _named(_: Any, words: Iterable[Any], folder: Any = None, __: Any = None) -> Iterator[str]:
+    """Files that a command names."""
+    for word in map(os.fsdecode, words):
+        for name in {word, *_WORD.findall(word)}:
+            yield os.path.join(os.fsdecode(folder or ""), name)  # noqa: PTH118
+
+
+_LOOKS: dict[str, Callable[..., Iterable[Any]]] = {
+    "os.listdir": _listed,
+    "os.scandir": _listed,
+    "glob.glob/2": _matching,
+    "pathlib.Path.glob": Path.glob,
+    "pathlib.Path.rglob": Path.rglob,
+    "subprocess.Popen": _named,
+    "os.system": lambda command: _named(None, [command]),
+}
+"""Audit events, and the files that are looked at then."""
+
+
+def _is_look(frame: types.FrameType) -> bool:
+    """Whether the script lists a folder, and not a part of the library that looks for a pattern."""
+    is_of_pattern = frame.f_code.co_filename.endswith(_GLOBBING) and frame.f_code.co_name not in (
+        "iterdir",
+        "glob",
+        "rglob",
+        "iglob",
+    )
+    return not is_of_pattern and script_frame(frame) is not None

@@ -1,0 +1,265 @@
+"""What of a training is saved, and when: at the boundaries of steps, at ends, at a stop."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.engine import copier
+from pitstop.engine.cadence import Allowance, BestWatch, Cadence, Milestones
+from pitstop.engine.copier import Copier, Durability, is_copied_before
+from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.lockstep import Lockstep
+from pitstop.engine.state_capture import Position, StateCapture
+from pitstop.engine.supervisor_connection import SupervisorConnection
+from pitstop.engine.trainings import Trainings
+from pitstop.events import CheckpointFailed, StopRequested, TrainerStopped
+from pitstop.link.beacon import Phase, Stop
+from pitstop.link.messages import ArenaOffer, Welcome
+from pitstop.link.settings import Settings
+from pitstop.machine.memory import available_bytes
+from pitstop.machine.own_process import age_ns
+from pitstop.snapshot.arena import Arena
+
+_STOP_WAIT_SECONDS = 3.0
+_GIVEN_UP_NS = 60_000_000_000
+# Of the budget; snapshots by cadence have a half.
+_HOLDS_SHARE = 0.5
+
+
+class Snapshots:
+    """Those of one attempt: decides what is due, and hands cuts to the copier.
+
+    The copier's thread calls `_offer_arena` and `_copy_failed` beside the steps: they send, which
+    the connection's lock allows, and set single attributes that the boundary reads.
+
+    Attributes:
+        bests: which ends of epochs are kept for their metrics.
+        milestones: which ends of trainings are saved.
+        holds: the time for cuts that are held while an epoch ends.
+        lockstep: with those that it trains together with, if there are any.
+        stopped: a stop was obeyed: from then on, nothing of this process is saved.
+        alone: the script is its own launcher: it waits itself for what it
+            saves last, since nobody holds its terminal for it.
+    """
+
+    def __init__(
+        self,
+        supervisor: SupervisorConnection,
+        settings: Settings,
+        trainings: Trainings,
+        welcome: Welcome,
+    ) -> None:
+        self._supervisor = supervisor
+        self._beacon = beacon = supervisor.beacon
+        self._settings = settings
+        self._trainings = trainings
+        self.bests = BestWatch(settings.keep_best, settings.saved_metrics)
+        share = settings.overhead * _HOLDS_SHARE
+        self.holds = Allowance(share, time.monotonic_ns(), age_ns())
+        self.milestones = Milestones(settings.overhead)
+        self.lockstep = Lockstep(beacon, agreed=bool(welcome.gang), doubt=welcome.doubt)
+        self.stopped = self.alone = False
+        self._checkpoints_seen = beacon.checkpoint_requests()
+        self._blocked_seconds = 0.0
+        self._given_up = settings.looks_only
+        self._durability = Durability(beacon, lambda: supervisor.is_there)
+        self._cadence = Cadence(
+            settings.overhead,
+            settings.every_steps,
+            int(settings.every_seconds * 1e9),
+            settings.last_step,
+            by_budget=not self.lockstep.agreed,
+        )
+        self._copier = Copier(
+            beacon,
+            Path(welcome.run_dir),
+            available_bytes,
+            settings.snapshot_memory_bytes,
+            self._offer_arena,
+            supervisor.send,
+            self._copy_failed,
+        )
+
+    def close(self) -> None:
+        """The process goes on without its run."""
+        self._copier.close()
+
+    def not_finite(self) -> None:
+        """A number is not: what follows is not saved where the run goes back before it."""
+        self._given_up |= self._settings.rolls_back
+
+    def start_steps(self, step: int, *, repeats: bool = False) -> None:
+        """The first step of a fit is about to run; the cadence counts from here.
+
+        One that `repeats` was too short to be saved: it is not saved, for as long as it is short.
+        Behind one that was saved in this process, what was begun is saved at once: a script that
+        leaves out what has ended may be killed while it is traced.
+        """
+        now_ns = time.monotonic_ns()
+        self._cadence.start(step, now_ns, age_ns(), marks=self.milestones.last_saved)
+        self.milestones.begin(now_ns, repeats=repeats)
+        if repeats:
+            self._cadence.postponed(now_ns, self.milestones.short_ns)
+
+    def due(self, step: int, now_ns: int, *, waits: bool = False) -> bool:
+        """Whether anything is to be done at this boundary; the hot path.
+
+        What nobody has asked for `waits` where a better moment is to come.
+        """
+        planned = self._cadence.asked if waits else self._cadence.due
+        return (
+            self._beacon.stop() != 0
+            or planned(step, now_ns)
+            or self._beacon.checkpoint_requests() != self._checkpoints_seen
+            or self.lockstep.saves_at(step)
+        )
+
+    def give_up(self, error: Exception) -> None:
+        """Our own code failed: the user's training goes on without snapshots."""
+        if not self._given_up:
+            self._given_up = True
+            self._supervisor.report(copier.pitstop_failed(error))
+
+    def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
+        """Does what is due at this boundary.
+
+        Returns:
+            Whether a snapshot was begun, whose cost the next steps will show.
+
+        Raises:
+            TrainingStopped: the run was asked to stop; the state is saved.
+        """
+        self._end_where_set(step, take)
+        if self._supervisor.stop_requested():
+            self.stop_with(take(), "train")
+        now_ns = time.monotonic_ns()
+        requested = self._beacon.checkpoint_requests() != self._checkpoints_seen
+        if requested or self.lockstep.saves_at(step) or self._cadence.fixed_due(step, now_ns):
+            self._durability.wait(self._nobody_stops)
+            return self._snapshot(take, "requested", durable=True)
+        if not self._copier.ready or self._durability.pending:
+            self._cadence.postponed(now_ns)
+            return False
+        return self._snapshot(take, "cadence", durable=False)
+
+    def cost_measured(self, seconds: float) -> None:
+        """What the last snapshot cost the training, as the steps behind it tell."""
+        self._cadence.cost_measured(max(seconds, self._blocked_seconds))
+
+    def milestone(self, take: Callable[[], StateCapture | None]) -> None:
+        """Saves the outcome of a fit, if it is worth it, and waits until it is durable.
+
+        The next snapshot would otherwise take its place before it is on disk.
+        A full disk or a lost supervisor does not hold the script up.
+        """
+        if self.stopped or self._given_up or self._settings.export_to:
+            return
+        started_ns = time.monotonic_ns()
+        if not self.milestones.wanted(self._trainings.begun, started_ns):
+            if self.milestones.left_out == 1:
+                self._supervisor.report(copier.short_trainings(self._trainings.begun))
+            return
+        cut = take()
+        if cut is not None:
+            self._durability.wait(self._nobody_stops)
+            self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
+            self._durability.wait(self._nobody_stops)
+            self.milestones.saved((time.monotonic_ns() - started_ns) / 1e9)
+            self._cadence.taken(cut.position.step, time.monotonic_ns())
+
+    def keep_behind_error(self, cut: StateCapture | None) -> None:
+        """An exception leaves a fit behind this cut; the process may end, and its memory stays."""
+        if cut is not None and not self._given_up and not self._durability.pending:
+            self._copier.copy_now(cut, "exception", durable=False)
+
+    def epoch_ended(self, cut: StateCapture | None, metrics: dict[str, float]) -> None:
+        """The metrics of an epoch are known: its held end is kept if they are among the best."""
+        if cut is None or self._given_up or not self.bests.accepts(cut.position.step, metrics):
+            return
+        self._durability.wait(self._nobody_stops)
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        best = cut.measured(finite)
+        self._durability.expect(self._copier.copy_now(best, "best", durable=True))
+
+    def stop_with(self, cut: StateCapture | None, phase: str, at: Position | None = None) -> None:
+        """Saves a cut (None: the newest checkpoint says it all), and raises `TrainingStopped`."""
+        if self.stopped:
+            raise TrainingStopped
+        self._beacon.write_phase(Phase.SAVING)
+        self._durability.wait(lambda: self._beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
+        if cut is not None and not self._given_up:
+            name = self._take_request()
+            named = cut.named(name) if name else cut
+            self._durability.expect(self._copier.copy_now(named, "stop", durable=True))
+        where = cut.position if cut is not None else at or self._beacon.progress()
+        self._supervisor.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
+        if self.alone:
+            self._durability.wait(lambda: True)
+        self.stopped = True
+        # Where a script goes on, whatever it trains next has to see it.
+        self._beacon.request_stop(Stop.GRACEFUL)
+        raise TrainingStopped
+
+    def _nobody_stops(self) -> bool:
+        return not self._supervisor.stop_requested()
+
+    def _take_request(self) -> str | None:
+        """The name, or nothing, of a checkpoint that was asked for since; None when none was."""
+        before, self._checkpoints_seen = self._checkpoints_seen, self._beacon.checkpoint_requests()
+        return None if self._checkpoints_seen == before else self._beacon.take_checkpoint_name()
+
+    def _end_where_set(self, step: int, take: Callable[[], StateCapture | None]) -> None:
+        if 0 < self._settings.die_at_step <= step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if 0 < self._settings.halt_at_step <= step:
+            self._supervisor.report(StopRequested(source="setting", urgency="graceful"))
+            self.stop_with(take(), "train")
+
+    def _snapshot(
+        self, take: Callable[[], StateCapture | None], reason: str, *, durable: bool
+    ) -> bool:
+        self._copier.wait()
+        started_ns = time.monotonic_ns()
+        cut = None if self._given_up else take()
+        # One may have come while the cut was taken.
+        name = self._take_request()
+        if name is not None:
+            reason, durable = "requested", True
+        if cut is None:
+            if name is not None:
+                step = self._beacon.progress().step
+                words = "No snapshot can be taken of this training."
+                self._supervisor.report(
+                    CheckpointFailed(step, words, "`pitstop status` tells why.")
+                )
+            self._cadence.postponed(started_ns, _GIVEN_UP_NS)
+            return False
+        step_seconds = self._beacon.progress().step_seconds
+        waits = is_copied_before(cut.size_bytes, self._copier.copy_seconds, step_seconds)
+        if waits and not durable and self._copier.makes_room(cut.size_bytes):
+            self._cadence.postponed(started_ns)
+            return False
+        cut = cut.named(name) if name else cut
+        self._cadence.taken(cut.position.step, started_ns)
+        if waits:
+            self._copier.copy_now(cut, reason, durable=durable)
+        else:
+            self._copier.submit(cut, reason, durable=durable)
+        self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
+        return True
+
+    def _offer_arena(self, arena: Arena) -> None:
+        plan = arena.plan
+        self._supervisor.send(ArenaOffer(plan.size_bytes, plan.backing), arena.fd)
+        if plan.backing == "file":
+            self._supervisor.report(copier.memory_short(plan))
+
+    def _copy_failed(self, error: Exception) -> None:
+        self._supervisor.report(copier.snapshot_failed(self._beacon.progress().step, error))
+        if not isinstance(error, (OSError, MemoryError)):
+            self.give_up(error)
