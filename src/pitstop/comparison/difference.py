@@ -80,11 +80,9 @@ class StepDifference:
 class TensorDifference:
     """A variable that is not the same bits.
 
-    Attributes:
-        what: "values", "dtype or shape", "only in A" or "only in B".
-        differing: how many elements differ, None when they were not counted.
-        max_abs_difference: the largest difference of two finite elements,
-            None when there is none or the type has no order.
+    `what`: "values", "dtype or shape", "only in A" or "only in B". `differing` elements are None
+    when they were not counted, and so is `max_abs_difference`, of two finite elements, when there
+    is none or the type has no order.
     """
 
     name: str
@@ -98,11 +96,9 @@ class TensorDifference:
 class CheckpointDifference:
     """The first common checkpoint that does not hold the same.
 
-    Attributes:
-        tensors: the variables that differ, in order of their creation; the
-            first ones are measured.
-        facts: other state that differs, and that the next steps depend on.
-        hints: other state that differs, and may do so between equal runs.
+    `tensors`: the variables that differ, in order of their creation; the first ones are measured.
+    `facts`: other state that differs, and that the next steps depend on; `hints`: other state,
+    which may differ between equal runs.
     """
 
     place: Place
@@ -153,11 +149,8 @@ class Reason:
 class Comparison:
     """Two runs side by side.
 
-    Attributes:
-        checkpoint: the first common checkpoint that differs; where none is
-            decisive, the first that differs at all.
-        agreeing_checkpoints: steps of the common checkpoints whose variables
-            are all the same bits.
+    `checkpoint`: the first common one that differs; where none is decisive, the first that differs
+    at all. `agreeing_checkpoints`: steps of the common ones whose variables are all the same bits.
     """
 
     a: ComparedSide

@@ -84,13 +84,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint.
+    """A checkpoint; the checksums of its variables, by name, are of the present format.
 
-    Attributes:
-        tensors: the variables, by name; their checksums are of the present format.
-        facts: the rest of the state: digest by what it is.
-        read_ahead: Python code feeds the training, and may have drawn from the
-            random streams ahead of the step.
+    `facts`: the rest of the state, digest by what it is. `read_ahead`: Python code feeds the
+    training, and may have drawn from the random streams ahead of the step.
     """
 
     place: Place

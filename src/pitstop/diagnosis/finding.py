@@ -81,12 +81,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class ChainLink:
-    """One of the things that led to the end, each to the next.
+    """One of the things that led to the end, each to the next, in a few words with their numbers.
 
-    Attributes:
-        text: what happened, in a few words with their numbers.
-        source: where it was seen, as in `EvidenceItem`.
-        time_seconds: when, in seconds since the epoch; None when not known.
+    `source` is as in `EvidenceItem`; `time_seconds` since the epoch, None when not known.
     """
 
     text: str

@@ -46,8 +46,7 @@ class Cadence:
     ) -> None:
         """Plans nothing until `start`; 0 turns an interval, or the last step, off.
 
-        Args:
-            by_budget: snapshots are taken by what they cost; else others say when.
+        With `by_budget` snapshots are taken by what they cost; else others say when.
         """
         self._by_budget = by_budget
         self._share = overhead * _SNAPSHOTS_SHARE
@@ -69,12 +68,10 @@ class Cadence:
     def start(self, step: int, now_ns: int, age_ns: int = 0, *, marks: bool = False) -> None:
         """Steps begin.
 
-        The first snapshot follows the first step, whose tracing or compiling is
-        the dearest part of many attempts, and behind which the input may stall; in a later
-        training only where it is due: some are no longer than a step.
-
-        Args:
-            marks: the first snapshot is taken before the first step, to show what was begun.
+        The first snapshot follows the first step, whose tracing or compiling is the dearest part of
+        many attempts, and behind which the input may stall; in a later training only where it is
+        due: some are no longer than a step. With `marks` it comes before the first step, to show
+        what was begun.
         """
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9

@@ -45,11 +45,7 @@ class CompanionRequest:
 def start_companion(request: CompanionRequest) -> str:
     """Starts a supervisor for this process and waits until it listens; its socket's path.
 
-    An export has a host in the place of one, which listens already.
-
-    Raises:
-        RunUnavailable: the run's folder cannot be used.
-        EnvironmentFault: the supervisor did not come up.
+    An export has a host in the place of one, which listens already. Raises as `launch` does.
     """
     host = os.environ.get(ENV_COMPANION)
     if host:
@@ -73,9 +69,8 @@ class Companion:
 def launch(request: CompanionRequest, words: int | None = None) -> Companion:
     """See `start_companion`; `words` is where it says what it has to say, its standard error.
 
-    Raises:
-        RunUnavailable: the run's folder cannot be used.
-        EnvironmentFault: the supervisor did not come up.
+    Raises `RunUnavailable` where the run's folder cannot be used, `EnvironmentFault` where the
+    supervisor did not come up.
     """
     answer_fd, its_fd = os.pipe()
     try:

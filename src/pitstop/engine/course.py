@@ -52,11 +52,7 @@ class Course:
 
 
 def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:
-    """What becomes of a training.
-
-    Args:
-        take: names of settings that hold as the script has them; "all" for all.
-    """
+    """What becomes of a training; `take`: settings that the script decides on, "all" for all."""
     training = found.training
     if training is None:
         return Course(goes_on=False)
@@ -237,12 +233,9 @@ def doubt_of_memory(
 ) -> str:
     """Why what follows a training may not be what it is without an interruption; empty if it is.
 
-    What a name held when the first of those left out began, and holds again, has lost what it
-    held of them: `best` is infinite once more.
-
-    Args:
-        now: what names hold behind the restored state, as in `Identity.names`.
-        before: what they held when the training began.
+    What a name held when the first of those left out began, and holds again, has lost what it held
+    of them: `best` is infinite once more. `now` is what names hold behind the restored state, as in
+    `Identity.names`; `before` what they held when the training began.
     """
     start = left_out[0].names if left_out else {}
     lost = [name for name, value in now.items() if start.get(name) == value != before.get(name)]

@@ -37,8 +37,7 @@ class ReadBack(NamedTuple):
 class EarlierFiles:
     """Is told of files that are opened: before a training, and in one that is restored.
 
-    Attributes:
-        looks: what the script only looks at, in a training that is restored.
+    `looks`: what the script only looks at, in a training that is restored.
     """
 
     def __init__(self) -> None:

@@ -77,8 +77,7 @@ class Fence:
     def note(self, place: str, error: Exception, *, spoils: bool = False) -> None:
         """Our code has failed at a place, which is named with the same words each time.
 
-        Raises:
-            Refused: it failed while a saved state is restored.
+        Raises `Refused` where it failed while a saved state is restored.
         """
         if os.getpid() != self._pid:
             return  # a forked data worker

@@ -58,11 +58,9 @@ class FileLooks:
     def watching(
         self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
     ) -> Callable[..., _T]:
-        """The same function; notes what the script looks at with it.
+        """The same function, first given a path; notes what the script looks at with it.
 
-        Args:
-            original: its first argument is a path.
-            paths_of: the files that were looked at, of the first argument and what came back.
+        `paths_of`: the files that were looked at, of the first argument and what came back.
         """
 
         @functools.wraps(original)

@@ -15,10 +15,8 @@ class Lockstep:
     Members save and stop at the end of a training step, at the first boundary there: a later one,
     of a call that trains nothing, has no number that all members know.
 
-    Attributes:
-        agreed: there are others, which have agreed on the state that they go on from; else nothing
-            is to be waited for.
-        doubt: why the members do not go on exactly; empty where they do.
+    Where there are others, they have `agreed` on the state that they go on from; else nothing is to
+    be waited for. `doubt`: why the members do not go on exactly; empty where they do.
     """
 
     def __init__(self, beacon: Beacon, *, agreed: bool, doubt: str) -> None:

@@ -51,11 +51,7 @@ class MadeFolders:
         return list(self._paths)
 
     def watch(self, attempt_dir: Path | None = None) -> None:
-        """From now on.
-
-        Args:
-            attempt_dir: the folder of this attempt; None where nobody makes a folder again.
-        """
+        """From now on; without the folder of an attempt, where nobody makes a folder again."""
         if attempt_dir is not None:
             self._file = attempt_dir / FOLDERS_FILE
             # Those that the script made in earlier attempts of the run.

@@ -51,9 +51,8 @@ class TrainingMatch:
 def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False) -> TrainingMatch:
     """The saved training that a call is.
 
-    Args:
-        strayed: a training before it went another way than in the run so far, so that only
-            equal random numbers and first weights show that this one does not.
+    `strayed`: a training before it went another way than in the run so far, so that only equal
+    random numbers and first weights show that this one does not.
     """
     if now.cells:
         return _match_cells(now, saved)

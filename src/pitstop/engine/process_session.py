@@ -39,9 +39,7 @@ def open_session(
 ) -> Session:
     """The session of this process, opened if need be; from then on its end is witnessed.
 
-    Raises:
-        PeerClosed: there is no supervisor any more.
-        ProtocolMismatch: the supervisor refuses this process.
+    Raises as `Session.open` does.
     """
     session = current()
     if session is None:

@@ -84,11 +84,7 @@ class Encoder:
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
 
     def encode(self, value: Any) -> Any:
-        """The JSON form of a value; `decode` gives an equal one back.
-
-        Raises:
-            NotPortable: the value holds something that cannot be carried.
-        """
+        """The JSON form of a value, which `decode` takes back; or `NotPortable` is raised."""
         try:
             return self._encode(value, "")
         except RecursionError:
@@ -181,11 +177,8 @@ def decode(
 ) -> Any:
     """The value that `Encoder.encode` was given.
 
-    Args:
-        marks: what is made of the decoded value under each further mark.
-
-    Raises:
-        ValueError: the form is unknown (written by a newer version, or by nobody of ours).
+    `marks`: what is made of the decoded value under each further mark. Raises `ValueError` for an
+    unknown form (written by a newer version, or by nobody of ours).
     """
     try:
         return _decode(value, arrays, {**_MADE, **marks})

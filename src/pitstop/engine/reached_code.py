@@ -56,9 +56,8 @@ def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
 def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> dict[str, str]:
     """By name: digests of the functions, classes, objects and modules that are reached.
 
-    Args:
-        codes: what begins: the code of the cell; all that the notebook defines where there is none.
-        roots: classes and functions that a training calls, whatever they are called.
+    From the code of a cell, from all that the notebook defines where there is none, and from the
+    classes and functions that a training calls, the `roots`, whatever they are called.
     """
     walk, names = _Walk(whole_modules=True), names_of(sys.modules[_MAIN])
     for code in codes:

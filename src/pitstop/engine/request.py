@@ -53,11 +53,8 @@ _told: set[tuple[int, str]] = set()
 def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> None:
     """This process takes a role, see `events.RoleTaken`; told once, before it begins.
 
-    Args:
-        socket_path: where the supervisor listens.
-        role: the part.
-        cluster: all tasks, see `cluster.spec`; empty for what TF_CONFIG says.
-        task: which of them this process is; empty for the same.
+    `cluster`: all tasks, see `cluster.spec`, and `task`: which of them this process is; both are
+    empty for what TF_CONFIG says.
     """
     # Who evaluates opens sessions for it, and trains in none.
     if _told.isdisjoint({(os.getpid(), role), (os.getpid(), EVALUATOR)}):
@@ -70,8 +67,7 @@ def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> 
 def serve(socket_path: str, *, waits: bool = True) -> int | None:
     """Waits, as a server, until the training is over for this process; or asks whether it is.
 
-    Returns:
-        The exit code that it ends with, None where nobody can tell, or it is not over.
+    Gives the exit code that it ends with, None where nobody can tell, or it is not over.
     """
     answer = request(socket_path, ReleaseRequest(waits))
     return answer.exit_code if isinstance(answer, ReleaseAnswer) else None

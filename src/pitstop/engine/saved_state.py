@@ -51,8 +51,7 @@ class MappedTensors(Mapping[str, memoryview]):
 def open_saved_state(fds: Sequence[int]) -> SavedState:
     """Maps a restore image, see `snapshot.loading`; its descriptors are closed, the mappings stay.
 
-    Raises:
-        ValueError: its table is not whole.
+    Raises `ValueError` where its table is not whole.
     """
     try:
         table, *files = [memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ)) for fd in fds]

@@ -64,9 +64,8 @@ class Session:
     def open(cls, socket_path: str, versions: dict[str, str]) -> Session:
         """Reports to the supervisor and waits for its welcome.
 
-        Raises:
-            PeerClosed: there is no supervisor any more.
-            ProtocolMismatch: the supervisor refuses this process.
+        Raises `PeerClosed` where there is no supervisor any more, `ProtocolMismatch` where it
+        refuses.
         """
         connection = Connection.connect(socket_path)
         connection.send(Hello(PROTOCOL, os.getpid(), platform.python_version(), sys.argv))
@@ -110,12 +109,9 @@ class Session:
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.
 
-        Where there is none, the run is not resumed, and the user is told so:
-        training from the start in its place would be a silent loss.
-
-        Raises:
-            PeerClosed: the supervisor is gone.
-            PeerFault: the checkpoint no longer loads.
+        Where there is none, the run is not resumed, and the user is told so: training from the
+        start in its place would be a silent loss. Raises `PeerFault`, or `PeerClosed` where the
+        supervisor is gone.
         """
         try:
             received = self._supervisor.ask(RestoreRequest(point.checkpoint))

@@ -126,13 +126,10 @@ class Snapshots:
             self._supervisor.report(copier.pitstop_failed(error))
 
     def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
-        """Does what is due at this boundary.
+        """Does what is due at this boundary; whether a snapshot was begun.
 
-        Returns:
-            Whether a snapshot was begun, whose cost the next steps will show.
-
-        Raises:
-            TrainingStopped: the run was asked to stop; the state is saved.
+        The next steps show what that costs. Raises `TrainingStopped` where the run was asked to
+        stop; the state is saved then.
         """
         self._end_where_set(step, take)
         if self._supervisor.stop_requested():

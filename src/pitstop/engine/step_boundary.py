@@ -22,9 +22,8 @@ class StepClock:
     Holding a snapshot is cheap; the price is paid by the next steps, which copy what they update
     and share the memory bus with the copier.
 
-    Attributes:
-        typical_seconds: time of a step that no snapshot slowed; the shortest
-            one while every step has a snapshot behind it, 0 before the first.
+    `typical_seconds`: time of a step that no snapshot slowed; the shortest one while every step has
+    a snapshot behind it, 0 before the first.
     """
 
     def __init__(self) -> None:
@@ -102,8 +101,7 @@ class StepBoundary:
     def obey(self, step: int, take: Callable[[], StateCapture | None]) -> None:
         """Does what is due at the boundary that was reached: a snapshot, a checkpoint, a stop.
 
-        Raises:
-            TrainingStopped: the run was asked to stop; the state is saved.
+        Raises `TrainingStopped` where the run was asked to stop; the state is saved then.
         """
         if not self._session.snapshots.lockstep.ends(step):
             return

@@ -44,11 +44,7 @@ class SupervisorConnection:
         self.send(EventReport(to_record(event)))
 
     def ask(self, message: Message) -> Received:
-        """Sends a message and waits for its answer.
-
-        Raises:
-            PeerClosed: the supervisor is gone.
-        """
+        """Sends a message and waits for its answer; `PeerClosed` where the supervisor is gone."""
         if self._connection is None:
             raise PeerClosed("The supervisor of this run is gone.")
         self._connection.send(message)

@@ -71,8 +71,7 @@ class Trainings:
     def left_out(self, identity: Identity, point: RestorePoint | None = None) -> list[Identity]:
         """The finished trainings before a call that were no calls of this process, nor replaced.
 
-        Args:
-            point: the saved training that the call is, where it is one.
+        `point`: the saved training that the call is, where it is one.
         """
         here = [each for each in self._known() if replaces(identity, each.identity)]
         first = min((each.fit for each in (*here, point) if each), default=sys.maxsize)

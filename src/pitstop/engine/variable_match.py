@@ -96,13 +96,9 @@ class VariableMatch:
 def match(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable], *, some: bool = False
 ) -> VariableMatch:
-    """Finds the variable of each saved value.
+    """Finds the variable of each saved value, or raises `ResumeRefused` where it is not certain.
 
-    Args:
-        some: of those that are not the model's, none has a partner where not all are certain.
-
-    Raises:
-        ResumeRefused: a variable has no certain partner.
+    With `some`, of those that are not the model's none has a partner where not all are certain.
     """
     by_index = {each.index: each for each in present}
     there = [(item, by_index[item.index]) for item in saved if item.index in by_index]

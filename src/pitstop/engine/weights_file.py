@@ -40,10 +40,8 @@ class WeightsUnusable(UserError):
 class WeightsFile:
     """Saved weights that a run begins with.
 
-    Attributes:
-        format: their form; files of a v1 Saver count as `TF_CHECKPOINT` until
-            somebody has looked into them.
-        path: the file, the folder of a SavedModel, or the prefix of a checkpoint.
+    Files of a v1 Saver count as `TF_CHECKPOINT` until somebody has looked into them. `path`: the
+    file, the folder of a SavedModel, or the prefix of a checkpoint.
     """
 
     format: Format

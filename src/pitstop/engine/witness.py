@@ -101,9 +101,6 @@ class Witness:
     """Reports uncaught exceptions and the normal end of the interpreter.
 
     Where a stop was asked for, it also makes that end a quick one.
-
-    Attributes:
-        beacon: of the attempt that this process trains in.
     """
 
     def __init__(

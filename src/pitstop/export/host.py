@@ -46,13 +46,10 @@ _TAIL_LINES = 20
 
 @dataclass(frozen=True)
 class Script:
-    """What is run.
+    """What is run; the environment is without our variables, and the log gets what it prints.
 
-    Attributes:
-        environment: its variables, without ours.
-        log: the file that gets what it prints.
-        launched: instrumented from outside; else it asks for a supervisor itself,
-            and variables are numbered from there on.
+    `launched`: instrumented from outside; else it asks for a supervisor itself, and variables are
+    numbered from there on.
     """
 
     command: Sequence[str]

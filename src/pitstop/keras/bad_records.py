@@ -37,10 +37,7 @@ class BadRecords:
     def next_call(self, run: Any, iterator: Any, stride: int) -> Any:
         """What a call of `stride` steps reads from; None where one of its batches cannot be read.
 
-        Args:
-            run: the `FitRun`, which stands before the call.
-            iterator: over the training data.
-            stride: the number of steps.
+        The `FitRun` stands before the call.
         """
         self._may_skip &= self._skipped < max(_MOST, self._calls * _MOST_SHARE)
         if not self._may_skip or not drawn_inputs.is_of_one_device(iterator):

@@ -54,11 +54,7 @@ _LEFT = (
 
 
 class Continuation:
-    """One saved state and the `fit` that takes it over.
-
-    Attributes:
-        settings: those that the user has changed since.
-    """
+    """One saved state and the `fit` that takes it over; `settings`: those changed since."""
 
     @restoring
     def __init__(self, run: FitRun, saved: SavedState, beginning: FitBeginning) -> None:
@@ -110,8 +106,7 @@ class Continuation:
     def check_input(self) -> None:
         """Compares the training input with the one that was saved.
 
-        Raises:
-            Refused: its layout differs, and `--force` was not given.
+        Raises `Refused` where its layout differs, and `--force` was not given.
         """
         self._run.input.adopt(self._saved)
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
@@ -150,11 +145,7 @@ class Continuation:
         return int(epochs * (steps or adapter._size))
 
     def export(self) -> None:
-        """Writes the model at the saved state, as the session was ordered to.
-
-        Raises:
-            ExportEnded: always.
-        """
+        """Writes the model at the saved state, as was ordered, and raises `ExportEnded`."""
         trainables.export_fit(self._run, self._saved)
 
     @restoring
@@ -205,8 +196,7 @@ class Continuation:
     def apply(self) -> Any:
         """Restores everything inside of the running `fit`; the training iterator.
 
-        Raises:
-            Refused: the model differs, and `--force` was not given.
+        Raises `Refused` where the model differs, and `--force` was not given.
         """
         iterator = (
             self._run.input.create_iterator()

@@ -99,11 +99,7 @@ def _writers(entries: Iterable[journal.Entry]) -> list[EventWriter]:
 
 @dataclass(frozen=True)
 class FileCut:
-    """What is to become of one file.
-
-    Attributes:
-        size_bytes: where to cut it; None to set it aside.
-    """
+    """What is to become of one file: it is cut at a size, or set aside where that is None."""
 
     path: Path
     size_bytes: int | None
@@ -145,14 +141,11 @@ def plan(
 ) -> list[FileCut]:
     """What to do with files so that they are as they were at the cut.
 
-    Files of others stay as they are, in whatever folder, and so does a file of which a state
-    says something that this run cannot have written.
+    Files of others stay as they are, in whatever folder, and so does a file of which a state says
+    something that this run cannot have written.
 
-    Args:
-        paths: what `present` gave.
-        saved: what `EventFiles.capture` gave.
-        folders: where the script's callbacks write.
-        writers: the processes of this run.
+    `paths` are what `present` gave, `saved` is what `EventFiles.capture` gave, `folders` are those
+    where the script's callbacks write, and `writers` the processes of this run.
     """
 
     def is_ours(path: Path) -> bool:

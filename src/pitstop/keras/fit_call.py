@@ -41,9 +41,8 @@ def empty_history(model: Any) -> Any:
 class ChangedSettings:
     """Puts saved values in the place of the script's, or the other way round.
 
-    Attributes:
-        lose_place: the place in the epoch cannot be found again with what the script has.
-        keep_variables: variables that do not fit keep the script's values.
+    `lose_place`: the place in the epoch cannot be found again with what the script has.
+    `keep_variables`: variables that do not fit keep the script's values.
     """
 
     def __init__(self, model: Any, callbacks: Sequence[Any], course: Course) -> None:

@@ -24,11 +24,7 @@ _INPUT_ARRAYS = "input_objects/"
 
 
 class FitObjects:
-    """Follows the script's objects through one `fit`.
-
-    Attributes:
-        unverified: names of what is not restored.
-    """
+    """Follows the script's objects through one `fit`."""
 
     def __init__(self) -> None:
         self._state = ScriptState(KerasLibrary())
@@ -113,11 +109,8 @@ class FitObjects:
     ) -> list[str]:
         """All else as it was at the cut; a sentence for each callback that is not what it was.
 
-        Args:
-            fit: the part of the saved state that tells of the fit.
-            arrays: the saved tensors by name.
-            callbacks: all that there are.
-            left: which parts of the input stay: "none", those that a replay has "moved", "all".
+        `fit` is the part of the saved state that tells of the fit, and `left` says which parts of
+        the input stay: "none", those that a replay has "moved", "all".
         """
         but: frozenset[Part] = frozenset()
         own: Saved = {}

@@ -47,19 +47,14 @@ class FitOnWorkers(FitRun):
         super().step_returned(batch)
 
     def step_done(self) -> None:
-        """The chief has scheduled a call of the train function.
-
-        Raises:
-            Exception: what a step on a worker has raised.
-        """
+        """The chief has scheduled a call; raises what a step on a worker has raised."""
         super().step_done()
         SCHEDULE.raise_failure(self._failed)
 
     def hold(self) -> None:
         """All steps of the epoch have to end, as they do for `fit`; then the cut is held.
 
-        Raises:
-            Exception: what a step on a worker has raised.
+        Raises what a step on a worker has raised.
         """
         if SCHEDULE.settles():
             super().hold()

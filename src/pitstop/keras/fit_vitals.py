@@ -71,10 +71,7 @@ def gaps_seconds(iterator: Any) -> list[float]:
 def waiting_share(gaps: list[float], elements: int, seconds: float) -> float | None:
     """Share of the time in which elements were waited for; None where it cannot be known.
 
-    Args:
-        gaps: see `gaps_seconds`.
-        elements: how many were drawn in the time.
-        seconds: the time, of whole steps.
+    So many were drawn in these seconds, the time of whole steps.
     """
     recent = gaps[-elements:] if elements else []
     if not recent or seconds <= 0.0:

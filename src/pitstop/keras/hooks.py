@@ -101,11 +101,7 @@ check = private.check
 
 
 def install(instrumentation: Instrumentation) -> None:
-    """Patches Keras, or reports why it cannot be.
-
-    Raises:
-        UnsupportedVersion: a hook point is missing.
-    """
+    """Patches Keras; `UnsupportedVersion` where a hook point is missing."""
     if keras.config.backend() != "tensorflow":
         raise UnsupportedVersion(
             f"Keras runs on the {keras.config.backend()} backend; exact resume needs TensorFlow.",

@@ -146,13 +146,7 @@ class InputState:
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
-        """The state of an input that has not been touched yet.
-
-        Args:
-            adapter: Keras' data adapter.
-            mode: how the user wants it to be saved.
-            dataset: the `tf.data` pipeline behind the adapter, if there is one.
-        """
+        """The state of an input that has not been touched yet; `dataset`: its pipeline, if any."""
         if kind_of(adapter) == "workers":
             return cls(native=False, anew=True, level=ASYNCHRONOUS, mode=mode)
         if kind_of(adapter) not in _NATIVE:
@@ -301,17 +295,13 @@ def restore_iterator(
 ) -> Any:
     """A native iterator at its saved position, the shuffles of its dataset as they were.
 
-    A shuffle that reshuffles draws its next seed for each iterator of a
-    dataset.  The state of an iterator tells how far that went, but not once the
-    shuffle has given its last element (a batch or a prefetch may be behind
-    it); then the iterators of the saved run are created again.
+    A shuffle that reshuffles draws its next seed for each iterator of a dataset. The state of an
+    iterator tells how far that went, but not once the shuffle has given its last element (a batch
+    or a prefetch may be behind it); then the iterators of the saved run are created again.
 
-    Args:
-        fresh: the first iterator over the dataset.
-        data: the saved position.
-        created: how many iterators the saved run had created, this one included.
-        create: creates another iterator.
-        keeps_order: see `pipeline.keeps_an_order`; another iterator would empty the cache.
+    `fresh` is the first iterator over the dataset; the saved run had `created` so many, this one
+    included. With `keeps_order`, see `pipeline.keeps_an_order`, another iterator would empty the
+    cache.
     """
     iterator = fresh.iterator
     counted = private.counted_seeds(data) >= private.counted_seeds(fresh.state)

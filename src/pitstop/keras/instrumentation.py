@@ -87,13 +87,7 @@ class Instrumentation:
     # -- hooks -------------------------------------------------------------------------
 
     def lead(self, model_class: type, traceback_utils: Any, hooks: Iterable[Hook]) -> None:
-        """Leads a package of Keras through here from now on.
-
-        Args:
-            model_class: the class that has `fit`.
-            traceback_utils: the package's module of this name.
-            hooks: its other methods that the training has to do with.
-        """
+        """Leads a package of Keras through here: its class with `fit`, and other methods."""
         hide_own_frames(traceback_utils)
         replace_inner_fit(model_class, self._led_fit)
         for owner, name, around in hooks:

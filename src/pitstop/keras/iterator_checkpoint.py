@@ -16,15 +16,11 @@ class IteratorCheckpoint:
     """A place in the input, taken once for the snapshots of a while.
 
     To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer,
-    while training waits: 1.5 s and 123 MB for 100,000 records of 1 KB.  The same place is reached
+    while training waits: 1.5 s and 123 MB for 100,000 records of 1 KB. The same place is reached
     from the state of a moment ago and the number of batches drawn since.
 
-    Attributes:
-        data: the iterator's state.
-        created: which iterator of the input it is of, from 1.
-        drawn: batches drawn from it before.
-        taken_seconds: when; on a clock that is never set.
-        cost_seconds: what taking it cost.
+    `created`: which iterator of the input it is of, from 1. `drawn`: batches drawn from it before.
+    `taken_seconds` is on a clock that is never set.
     """
 
     data: bytes

@@ -120,11 +120,7 @@ check = legacy_private.check
 
 
 def install(instrumentation: Instrumentation) -> None:
-    """Patches Keras 2.
-
-    Raises:
-        UnsupportedVersion: a hook point is missing.
-    """
+    """Patches Keras 2; `UnsupportedVersion` where a hook point is missing."""
     check()
     legacy_private.watch_names(REGISTRY.naming)
     legacy_private.watch_seeds()

@@ -82,11 +82,7 @@ _NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 
 def check() -> None:
-    """Makes sure that every hook point is where this version expects it.
-
-    Raises:
-        UnsupportedVersion: names the first one that is not.
-    """
+    """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
     if (moved := moved_method(_METHODS)) is not None:
         raise _moved(moved)
     for method, names in _NEEDED:

@@ -87,12 +87,7 @@ class LegacySource:
     """A `DataHandler`, by the names of an `EpochIterator`."""
 
     def __init__(self, handler: Any, arguments: dict[str, Any]) -> None:
-        """Reads from a handler.
-
-        Args:
-            handler: the `DataHandler`.
-            arguments: those of `fit`.
-        """
+        """Reads from a `DataHandler`; the arguments are those of `fit`."""
         self.handler = handler
         on_workers = getattr(handler._model, "_cluster_coordinator", None) is not None
         self.data_adapter = LegacyAdapter(handler._adapter, arguments, on_workers=on_workers)

@@ -63,10 +63,8 @@ def _refusal(reason: str) -> Notice:
 def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any:
     """One training step of Keras' own on `data`, a batch of tensors, in about so many parts.
 
-    A graph holds the step of one part, in a loop whose turns follow each other.
-
-    Raises:
-        NotDivisible: the parts would not add up to the step of the whole batch.
+    A graph holds the step of one part, in a loop whose turns follow each other. Raises
+    `NotDivisible` where the parts would not add up to the step of the whole batch.
     """
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):

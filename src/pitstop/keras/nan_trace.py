@@ -51,10 +51,8 @@ def looks_at(run: FitRun, stride: int) -> bool:
 def run_in_the_open(run: FitRun, stride: int) -> None:
     """Draws the next batches and looks at each step, in the place of a call of `stride` steps.
 
-    Returns when nothing was bad and the step that was asked for is still to come.
-
-    Raises:
-        ExportEnded: something was found, or the step was looked at.
+    Raises `ExportEnded` where something was found, or the step was looked at; else that step is
+    still to come.
     """
     order = run.session.settings.find_nan_step
     for step in run.position.next_steps(stride):
@@ -96,9 +94,8 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
 class _Seen:
     """What a step in the open has computed, in its order, up to the first bad value.
 
-    Attributes:
-        first_bad: "activation", "loss" or "gradient", and the value.
-        context: about what was good before it.
+    `first_bad`: "activation", "loss" or "gradient", and the value; `context`: about what was good
+    before it.
     """
 
     def __init__(self, model: Any) -> None:

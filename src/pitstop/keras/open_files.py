@@ -31,11 +31,8 @@ _MOST_BYTES = 1 << 30
 class KeptFile:
     """A file of a callback as it was at the cut.
 
-    Attributes:
-        attribute: the attribute that holds the file object.
-        path: the file.
-        size_bytes: its size at the cut.
-        content: what is left of that part now.
+    `attribute` holds the file object; `size_bytes` is that of the cut, `content` what is left of
+    it.
     """
 
     attribute: str
@@ -138,9 +135,8 @@ def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
 class Followed:
     """What was found under names of before.
 
-    Attributes:
-        copied: where the copies are; they keep the time of the last change.
-        left: files that are too large together to be copied, where they were.
+    `copied`: where the copies are; they keep the time of the last change. `left`: files that are
+    too large together to be copied, where they were.
     """
 
     copied: tuple[Path, ...] = ()

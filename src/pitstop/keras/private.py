@@ -68,11 +68,7 @@ _NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator.
 
 
 def check() -> None:
-    """Makes sure that every hook point is where this version expects it.
-
-    Raises:
-        UnsupportedVersion: names the first one that is not.
-    """
+    """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
     if (name := moved_method(_METHODS)) is not None:
         raise _moved(name)
     source = inspect.getsource(EpochIterator._enumerate_iterator)

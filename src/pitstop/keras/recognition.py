@@ -74,8 +74,7 @@ class FitBeginning:
 class Recognition:
     """Says of each `fit` what it is.
 
-    Attributes:
-        deviation: why one of them was not what it would have been; empty where all were.
+    `deviation`: why one of them was not what it would have been; empty where all were.
     """
 
     def __init__(self, session: Session, cells: Cells | None = None) -> None:
@@ -88,8 +87,7 @@ class Recognition:
     def begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
         """A `fit` begins; the random streams are as it finds them.
 
-        Raises:
-            Refused: it cannot go on as it was saved, and must not begin anew.
+        Raises `Refused` where it cannot go on as it was saved, and must not begin anew.
         """
         beginning = self._begin(model, arguments)
         if self._cells is not None and beginning.identity is not None:

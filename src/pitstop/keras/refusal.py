@@ -36,10 +36,8 @@ def level_of(
 ) -> Exactness:
     """How exact a replay of a pipeline is that cannot be serialised.
 
-    Args:
-        stages: those of its stages that keep state.
-        refused_op: the op that TensorFlow named; empty where it named none.
-        deterministic_ops: random ops give the same numbers again.
+    `stages`: those that keep state; `refused_op`: the op that TensorFlow named, empty for none.
+    With `deterministic_ops` random ops give the same numbers again.
     """
     for stage in stages:
         problem = _problem(stage, deterministic_ops=deterministic_ops)
@@ -99,11 +97,8 @@ class RepeatedShuffles:
 
     A shuffle draws the seed of each order from a stream that all iterators over its dataset share.
     Behind `shuffle().repeat()` a prefetch or a parallel stage begins the next order as soon as it
-    gets there; an iterator that is created meanwhile takes its seed before or after that.  A single
+    gets there; an iterator that is created meanwhile takes its seed before or after that. A single
     iterator has nobody to race with.
-
-    Attributes:
-        found: their datasets.
     """
 
     def __init__(self, dataset: Any, *, in_parts: bool) -> None:

@@ -32,8 +32,7 @@ _OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
 def look(run: FitRun) -> None:
     """Where the process is to measure, does so in the place of the first epoch, and ends it.
 
-    Raises:
-        ExportEnded: the steps run elsewhere.
+    Raises `ExportEnded` where the steps run elsewhere.
     """
     share = run.session.settings.measure_from
     if not share:

@@ -16,11 +16,8 @@ from pitstop.keras.packages import private_of
 class StepNumbers:
     """What one step returned, and its loss as the step record and the loss watch want it.
 
-    Attributes:
-        logs: as Keras has them.
-        restored: those of the saved step that the `fit` goes on from.
-        loss: NaN where the step returned none.
-        digest: of all its scalars.
+    `logs` are as Keras has them, `restored` those of the saved step that the `fit` goes on from;
+    `loss` is NaN where the step returned none, and `digest` of all its scalars.
     """
 
     def __init__(self) -> None:

@@ -125,8 +125,7 @@ class Structure:
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Sets the flags, and lets the training step be made anew where it was.
 
-        Raises:
-            ResumeRefused: the model has other layers, or a part of it was replaced.
+        Raises `ResumeRefused` where the model has other layers, or a part of it was replaced.
         """
         if not saved:
             return

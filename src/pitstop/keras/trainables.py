@@ -34,11 +34,7 @@ def of_model(model: Any) -> Trainables:
 
 
 def begin_from_weights(run: FitRun) -> None:
-    """Loads the weights that the run is to begin with, before its first step.
-
-    Raises:
-        Refused: they do not fit; the journal says which.
-    """
+    """Loads the weights that the run begins with; `Refused` where they do not fit."""
     path = run.session.start_from()
     try:
         begun = begin_from(path, of_model(run.model))
@@ -48,12 +44,9 @@ def begin_from_weights(run: FitRun) -> None:
 
 
 def export_fit(run: FitRun, saved: SavedState) -> None:
-    """Restores the model and its optimizer, writes them, and leaves the script.
+    """Restores the model and its optimizer, writes them, and leaves the script (`ExportEnded`).
 
     No callback has been told of the `fit` yet, so that none has begun a file.
-
-    Raises:
-        ExportEnded: always.
     """
     with carrying_out(run.session):
         run.build_missing(saved)

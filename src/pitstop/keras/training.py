@@ -69,9 +69,8 @@ class FitAlreadyFinished(BaseException):
 class Training:
     """Watches `fit` calls for one session.
 
-    Attributes:
-        run: the `fit` that is running, None between two of them.
-        continuation: what the `fit` that begins goes on from; None for one that begins anew.
+    `run`: the `fit` that is running, None between two of them. `continuation`: what the `fit` that
+    begins goes on from; None for one that begins anew.
     """
 
     def __init__(

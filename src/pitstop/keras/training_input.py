@@ -55,14 +55,8 @@ class TrainingInput:
     ) -> None:
         """Nothing has been read from Keras' epoch iterator yet.
 
-        Args:
-            source: Keras' epoch iterator.
-            streams: the random streams of the process.
-            mode: how the user wants the place in it to be saved.
-            objects: those of the script.
-            overhead: the share of the time that saving may take.
-            is_shared: callbacks may read a dataset too.
-            skips_bad_records: batches that cannot be read are left out.
+        `mode`: how the user wants the place in it to be saved; `overhead`: the share of the time
+        that saving may take. `is_shared`: callbacks may read a dataset too.
         """
         self._overhead = overhead
         self._objects = objects

@@ -36,8 +36,7 @@ VALIDATION_TENSOR = "validation/iterator"
 class ValidationInput:
     """Follows the validation data of one `fit`.
 
-    Attributes:
-        data: what each validation reads from: the inputs alone of a tuple.
+    `data`: what each validation reads from: the inputs alone of a tuple.
     """
 
     def __init__(self, data: Any, planned: int = 1, *, is_shared: bool = False) -> None:

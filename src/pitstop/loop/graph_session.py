@@ -53,8 +53,7 @@ class GraphSession:
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
         """Assigns them; adds nothing to the graph.
 
-        Raises:
-            ResumeRefused: the graph has other variables than it had.
+        Raises `ResumeRefused` where the graph has other variables than it had.
         """
         values = decode(saved, tensors)
         variables = {each.name: each for each in self._variables()}
@@ -69,8 +68,7 @@ class GraphSession:
     def begin_with(self, path: Path, values: Mapping[str, StoredValue]) -> int:
         """Assigns the values of a v1 Saver's files; how many.
 
-        Raises:
-            WeightsUnusable: a variable has no value, or one of another shape.
+        Raises `WeightsUnusable` where a variable has no value, or one of another shape.
         """
         found = {each.name: _value_for(each, path, values) for each in self._variables()}
         self._assign(found)

@@ -30,16 +30,11 @@ from pitstop.tensorflow.variables import VariableRegistry
 class LoopState:
     """The variables of the process, its random streams, and the objects that were named.
 
-    Attributes:
-        level: of a resume, known after the first cut.
+    `level`: of a resume, known after the first cut.
     """
 
     def __init__(self, objects: Mapping[str, Any], registry: VariableRegistry) -> None:
-        """Looks at the objects.
-
-        Raises:
-            CannotTrack: one of them can be neither read nor set in place.
-        """
+        """Looks at the objects; `CannotTrack` where one can be neither read nor set in place."""
         self.level = EXACT
         self._objects: dict[str, Tracked] = {
             name: track(name, value) for name, value in objects.items()
@@ -66,11 +61,7 @@ class LoopState:
         return loop.capture(milestone, self.level, held, encoder, own, beside)
 
     def restore(self, saved: SavedState) -> None:
-        """Brings everything to a saved cut.
-
-        Raises:
-            ResumeRefused: the script keeps other objects, or another model.
-        """
+        """Brings everything to a saved cut; `ResumeRefused`, see `check`, or for another model."""
         self.check(saved)
         self.build(saved)
         self._registry.restore(saved, self._path_of)
@@ -79,11 +70,7 @@ class LoopState:
         randomness.restore(decode(saved.state["random"], saved.tensors))
 
     def settle(self, saved: SavedState) -> None:
-        """The first step is over: it has created what it creates.
-
-        Raises:
-            ResumeRefused: it created other variables than before.
-        """
+        """The first step is over; `ResumeRefused` where it created other variables than before."""
         self.doubt(self._registry.settle(saved, self._path_of))
 
     def doubt(self, reason: str) -> None:
@@ -92,11 +79,7 @@ class LoopState:
             self.level = Exactness("not_exact", reason)
 
     def check(self, saved: SavedState) -> None:
-        """Makes sure that a saved cut is of these objects.
-
-        Raises:
-            ResumeRefused: the script keeps other objects, or trained by `fit`.
-        """
+        """Raises `ResumeRefused` where a saved cut is of other objects, or of a `fit`."""
         loop = saved.state.get("loop")
         if loop is None:
             raise ResumeRefused(

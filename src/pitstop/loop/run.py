@@ -51,8 +51,7 @@ class Run:
     def restore(self, saved: SavedState) -> None:
         """Brings the objects to a saved state; the loops follow when they begin.
 
-        Raises:
-            ResumeRefused: the script keeps other objects, or another model.
+        Raises `ResumeRefused` where the script keeps other objects, or another model.
         """
         started = time.monotonic()
         self._state.restore(saved)

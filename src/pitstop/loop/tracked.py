@@ -45,8 +45,7 @@ class Tracked(Protocol):
 def track(name: str, value: Any) -> Tracked:
     """How the object that was given under this keyword is saved.
 
-    Raises:
-        CannotTrack: it can be neither read nor set in place.
+    Raises `CannotTrack` where it can be neither read nor set in place.
     """
     for fits, kind in _KINDS:
         if fits(value):
@@ -153,11 +152,7 @@ class PortableValue:
         self._write = write
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        """Its state.
-
-        Raises:
-            CannotTrack: the state holds something that only pickle could carry.
-        """
+        """Its state; `CannotTrack` where that holds something that only pickle could carry."""
         try:
             return encoder.encode(self._read()), []
         except NotPortable as problem:

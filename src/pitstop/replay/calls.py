@@ -20,9 +20,7 @@ from pitstop.tensorflow import drawn_inputs, private
 class Call(ABC):
     """One call that the script makes; a class for each kind of what is called.
 
-    Attributes:
-        owner: the object that is called, or whose method is.
-        run: makes the call.
+    `owner` is the object that is called, or whose method is; `run` makes the call.
     """
 
     owner: Any
@@ -57,11 +55,7 @@ class Call(ABC):
         return False
 
     def flatten(self, result: Any) -> tuple[Form, bytes]:
-        """What is recorded of its result, see `values`.
-
-        Raises:
-            NotRecordable: it cannot be recorded.
-        """
+        """What is recorded of its result, see `values`; or `NotRecordable` is raised."""
         return values.flatten(result)
 
     def build(self, form: Form, data: memoryview) -> Any:

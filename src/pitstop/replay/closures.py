@@ -23,11 +23,7 @@ _Lacking = Callable[[int], BaseException]
 
 
 class Closures:
-    """Those of a loop, numbered as they were scheduled since its first.
-
-    Attributes:
-        schedule: of this process, which they are part of.
-    """
+    """Those of a loop, numbered as they were scheduled since its first."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -69,12 +65,7 @@ class Closures:
     # -- an earlier attempt's ----------------------------------------------------------
 
     def remember(self, results: Iterable[RecordEntry], lacking: _Lacking) -> None:
-        """What closures have returned in an earlier attempt.
-
-        Args:
-            results: as they were recorded.
-            lacking: what is raised for a closure without a result.
-        """
+        """What closures have returned in an earlier attempt; `lacking` is raised for others."""
         self._results = {each.given: (each.form, each.data) for each in results}
         self._lacking = lacking
 

@@ -124,10 +124,9 @@ class LiveLoop(ScriptLoop):
             self.give_up(str(full))
 
     def pass_boundary(self) -> None:
-        """A recorded call has ended: snapshots are taken and stops are obeyed here.
+        """A recorded call has ended: snapshots are taken here, and stops obeyed.
 
-        Raises:
-            TrainingStopped: the run was asked to stop; the state is saved.
+        Raises `TrainingStopped` where the run was asked to stop; the state is saved then.
         """
         now_ns = time.monotonic_ns()
         if self.boundary.passed_ns:
@@ -138,8 +137,7 @@ class LiveLoop(ScriptLoop):
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.
 
-        Raises:
-            TrainingStopped: the run was asked to stop.
+        Raises `TrainingStopped` where the run was asked to stop.
         """
         if self.keeps:
             return

@@ -71,10 +71,9 @@ _ARRAY = re.compile(r"=\w+\[[\d, ]*\] \w+$")
 class LoopMatch:
     """What a loop is to the saved one; it is that one where nothing is said.
 
-    Attributes:
-        another: why it is another one, or one that the script has chosen other settings for.
-        changed: why it cannot go on: the user has changed what it computes.
-        doubt: why a resume is not exact.
+    `another`: why it is another one, or one that the script has chosen other settings for.
+    `changed`: why it cannot go on: the user has changed what it computes. `doubt`: why a resume is
+    not exact.
     """
 
     another: str = ""
@@ -84,12 +83,7 @@ class LoopMatch:
 
 @dataclass(frozen=True)
 class LoopIdentity:
-    """What a loop is known by.
-
-    Attributes:
-        place: where the script calls its first step, with what it counts, and with which seed.
-        first_step: what that step left behind.
-    """
+    """What a loop is known by: where the script calls its first step, and what that left behind."""
 
     place: Identity
     first_step: FirstStep

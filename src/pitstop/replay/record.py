@@ -47,9 +47,8 @@ class RecordKind(enum.IntEnum):
 class RecordEntry:
     """One recorded call, or read of a variable, or the end of the loop, or a closure's result.
 
-    Attributes:
-        traced: a graph was traced in it, so that it is executed on a resume too.
-        given: checksum of the arguments; of a result the number of its closure.
+    `traced`: a graph was traced in it, so that it is executed on a resume too. `given`: checksum of
+    the arguments; of a result the number of its closure.
     """
 
     kind: RecordKind

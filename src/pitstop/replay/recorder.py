@@ -63,10 +63,8 @@ class Recorder:
     ) -> None:
         """Watches nothing by itself, see `install`.
 
-        Args:
-            open_session: the session of this process; None when it has none to
-                give, because another process trains or the script has a loop of
-                `pitstop.start`.
+        `open_session` gives the session of this process; None where it has none to give, because
+        another process trains or the script has a loop of `pitstop.start`.
         """
         self._open_session = open_session
         self._registry = registry
@@ -198,11 +196,7 @@ class Recorder:
             return run() if self._repetition is None else instead()
 
     def applies_gradients(self) -> None:
-        """A Keras optimizer is applied, by the script itself.
-
-        Raises:
-            TrainingStopped: the run was asked to stop.
-        """
+        """The script itself applies a Keras optimizer; raises `TrainingStopped` for a stop."""
         if not self.listens():
             return
         with self._within():
@@ -217,8 +211,7 @@ class Recorder:
     def wrote(self, variable: Any) -> None:
         """The script has changed a variable itself; with gradients in hand, that is a step.
 
-        Raises:
-            TrainingStopped: the run was asked to stop.
+        Raises `TrainingStopped` for a stop.
         """
         if not (self._gradients_taken and variable.trainable and self.listens()):
             return

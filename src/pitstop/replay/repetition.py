@@ -53,12 +53,7 @@ _OTHER_INPUT = (
 
 
 class Repetition:
-    """One saved record, and the loop that answers from it.
-
-    Attributes:
-        loop: the one that is repeated.
-        over: it is live.
-    """
+    """One saved record, and the loop that answers from it; when it is `over`, the loop is live."""
 
     def __init__(
         self,
@@ -87,8 +82,7 @@ class Repetition:
     def why_another(self, read: ReadBack) -> str:
         """Why the script does something else than what is saved; empty where it does the same.
 
-        Raises:
-            Refused: the user has changed what the loop computes.
+        Raises `Refused` where the user has changed what the loop computes.
         """
         described = self._saved.state["replay"]["identity"]
         before = LoopIdentity.from_json(described, self._saved.tensors)
@@ -140,10 +134,8 @@ class Repetition:
     def recall(self, variable: Any, name: str) -> None:
         """Gives a variable what it held here, as far as anybody had looked at it.
 
-        Looks change nothing: between two calls they may come in any order, or not again.
-
-        Raises:
-            TrainingStopped: the run was asked to stop; the checkpoint stands.
+        Looks change nothing: between two calls they may come in any order, or not again. Raises
+        `TrainingStopped` for a stop; the checkpoint stands.
         """
         self._obey_stop()
         self._look_ahead()
@@ -159,9 +151,8 @@ class Repetition:
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
         """What the earlier attempt recorded at this call; `given` is the checksum of its arguments.
 
-        Raises:
-            Refused: it did something else.
-            TrainingStopped: the run was asked to stop; the checkpoint stands.
+        Raises `Refused` where it did something else, `TrainingStopped` for a stop; the checkpoint
+        stands.
         """
         self._obey_stop()
         self._look_ahead()
@@ -208,8 +199,7 @@ class Repetition:
     def answered(self) -> None:
         """The script is about to get an answer; the last one brings the state back.
 
-        Raises:
-            Refused: the model is not the one that was saved.
+        Raises `Refused` where the model is not the one that was saved.
         """
         if self._count == self._total:
             self._go_live()

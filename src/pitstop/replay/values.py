@@ -41,9 +41,8 @@ class NotRecordable(TypeError):
 def flatten(value: Any) -> tuple[Form, bytes]:
     """The form of a value, and its bytes.
 
-    Raises:
-        NotRecordable: it holds something that is no tensor, array, number, None,
-            list, tuple or dict of these.
+    Raises `NotRecordable` where it holds something that is no tensor, array, number, None, list,
+    tuple or dict of these.
     """
     pieces: list[bytes] = []
     form = _flatten(value, pieces)

@@ -151,12 +151,9 @@ def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
 
 
 def nameless_file(folder: Path) -> int:
-    """A file on the disk of a folder that vanishes with its last descriptor.
+    """A file on the disk of a folder that vanishes with its last descriptor; or `OSError`.
 
     The kernel may write its pages back and drop them: it takes no memory that training needs.
-
-    Raises:
-        OSError: the disk refuses.
     """
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
     Path(path).unlink()

@@ -61,8 +61,7 @@ class _Found:
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
         """Fills `target` with the bytes from an offset of the image on; the state is behind it.
 
-        Raises:
-            SnapshotOverwritten: the trainer has begun to write there.
+        Raises `SnapshotOverwritten` where the trainer has begun to write there.
         """
         slot.read_into(self.fd, target, self.offset_bytes + slot.HEAD_BYTES + offset_bytes)
         if slot.read_head(self.fd, self.offset_bytes) != self.head:
@@ -209,8 +208,7 @@ _BFLOAT_EXPONENT = 0x7F80
 class FiniteSource:
     """Hands the bytes of a snapshot on, and looks at the numbers of some of its tensors.
 
-    Attributes:
-        bad: names of tensors of which a value that was read is NaN or infinite.
+    `bad`: names of tensors of which a value that was read is NaN or infinite.
     """
 
     def __init__(self, source: SnapshotSource, image: Image, names: Collection[str]) -> None:

@@ -30,12 +30,10 @@ _MAX_RECORD_BYTES = 64 * 1024
 
 @record
 class LockRecord:
-    """Who holds a run.
+    """Who holds a run; `socket` is the path of its control socket, empty when it has none.
 
-    Attributes:
-        start_time_ticks: when that process started, in clock ticks since the
-            boot; with the pid it names one process for good.
-        socket: path of its control socket, empty when it has none.
+    `start_time_ticks`: when that process started, in clock ticks since the boot; with the pid it
+    names one process for good.
     """
 
     pid: int

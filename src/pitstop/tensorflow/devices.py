@@ -66,11 +66,9 @@ def level_of_process(session: Session | None = None) -> Exactness | None:
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
-    """The level of a training on accelerators; None for a CPU.
+    """The level of a training on accelerators of these kinds; None for a CPU.
 
-    Args:
-        kinds: of the accelerators.
-        deterministic: only ops that give the same bits each time are used.
+    `deterministic`: only ops that give the same bits each time are used.
     """
     if not kinds:
         return None

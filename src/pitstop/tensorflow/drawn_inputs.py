@@ -117,9 +117,7 @@ def is_of_one_device(iterator: Any) -> bool:
 def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:
     """An iterator over these elements of another one, in the same form: no function is traced anew.
 
-    Args:
-        elements: at least one.
-        iterator: of one device; nothing is drawn from it.
+    There is at least one; of the `iterator`, which is of one device, nothing is drawn.
     """
     one, *more = (
         dataset_ops._VariantDataset(
@@ -166,13 +164,9 @@ def _datasets(iterator: Any) -> list[Any]:
 
 
 def doubt_of(iterator: Any, name: str) -> str:
-    """Why a repetition may draw others, empty where it draws the same.
+    """Why a repetition may draw others, empty where it draws the same; `name`: of the function.
 
     The elements themselves are not seen, so that more is asked than where they are.
-
-    Args:
-        iterator: of the script.
-        name: of the function that draws from it.
     """
     problems = [*map(_problem_of, _datasets(iterator))] or [_UNKNOWN]
     problem = next(filter(None, problems), "")

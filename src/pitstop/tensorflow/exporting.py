@@ -18,15 +18,9 @@ _V1_NAME = "model.ckpt"
 
 
 def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
-    """Writes the present values.
+    """Writes the present values; `step` stands in names and in v1 files.
 
-    Args:
-        order: the format, and a path where nothing is yet.
-        trainables: what is written.
-        step: training steps completed, for names and for v1 files.
-
-    Raises:
-        NotExportable: there is nothing that the format could hold.
+    Raises `NotExportable` where there is nothing that the format could hold.
     """
     path = order.path
     match order.format:
@@ -70,11 +64,7 @@ def relative_saver(variables: Any) -> Any:
 def save_v1(saver: Any, session: Any, folder: Path, step: int) -> None:
     """Writes `folder/model.ckpt-STEP` and the folder's `checkpoint` file.
 
-    Args:
-        saver: a `tf.compat.v1.train.Saver`.
-        session: whose values, None for eager variables.
-        folder: not there yet.
-        step: training steps completed.
+    The session is None for eager variables, and the folder is not there yet.
     """
     folder.mkdir()
     saver.save(session, str(folder / _V1_NAME), global_step=step, write_meta_graph=False)

@@ -81,12 +81,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
 
 def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    """Watches all sessions from now on.
-
-    Args:
-        wrap: has a function called in the place of a method, with the method first.
-        supervisor: of this process.
-    """
+    """Watches all sessions from now on; for `wrap` see `cluster_roles`."""
 
     def begin(original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
         _open(supervisor, original, session, *args, **kwargs)

@@ -125,9 +125,8 @@ def share_a_shuffle(one: Any, other: Any) -> bool:
 def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
     """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
 
-    Args:
-        dataset: the pipeline; none is found in what is no pipeline of one device.
-        in_parts: the reader leaves a finite repetition before its end, too.
+    None is found in what is no pipeline of one device. `in_parts`: the reader leaves a finite
+    repetition before its end, too.
     """
     if not hasattr(dataset, "_inputs"):
         return []

@@ -49,12 +49,7 @@ _looked_in: set[Path] = set()
 
 
 def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    """Watches all sessions from now on.
-
-    Args:
-        wrap: see `cluster_roles`.
-        supervisor: of this process.
-    """
+    """Watches all sessions from now on; for `wrap` see `cluster_roles`."""
     for session in _SESSIONS:
         wrap(session, "__init__", functools.partial(_open, supervisor))
         wrap(session, "run", _run)
@@ -68,12 +63,10 @@ def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> No
 
 @record
 class _Saved:
-    """The newest checkpoint that the next run of the script finds.
+    """The newest checkpoint that the next run of the script finds, at a global step.
 
-    Attributes:
-        step: the global step.
-        save: saves the session to a path of this kind, with another number.
-        ahead: its number less its step; None where it is numbered by something else, or not at all.
+    `save` saves the session to a path of this kind, with another number. `ahead`: its number less
+    its step; None where it is numbered by something else, or not at all.
     """
 
     step: int
@@ -85,10 +78,8 @@ class _Saved:
 class _Loop:
     """What is known of one session.
 
-    Attributes:
-        course: from its first training step on.
-        restored: the Saver that has restored it last, and from where.
-        is_aside: what runs in it now is a Saver's, or our own.
+    `course`: from its first training step on. `restored`: the Saver that has restored it last, and
+    from where. `is_aside`: what runs in it now is a Saver's, or our own.
     """
 
     def __init__(self, session: Any, supervisor: Supervisor) -> None:

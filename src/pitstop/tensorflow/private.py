@@ -77,11 +77,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
 
 
 def check() -> None:
-    """Makes sure that every private name used here exists.
-
-    Raises:
-        UnsupportedVersion: names the first one that does not, or TensorFlow is too old.
-    """
+    """Raises `UnsupportedVersion` for a TensorFlow that is too old, or lacks a private name."""
     if tuple(int(part) for part in tf.__version__.split(".")[:2]) < _OLDEST:
         raise UnsupportedVersion(
             f"TensorFlow {tf.__version__} is too old for exact resume.",
@@ -320,10 +316,9 @@ def is_serializable(iterator: Any) -> bool:
 def serialize_iterator(iterator: Any) -> bytes:
     """The state of a `tf.data` iterator.
 
-    Raises:
-        tf.errors.FailedPreconditionError: the pipeline holds state that cannot
-            be serialised; the message names the op.
-        tf.errors.UnimplementedError: a dataset op does not support it.
+    Raises `tf.errors.FailedPreconditionError` where the pipeline holds state that cannot be
+    serialised (the message names the op), `tf.errors.UnimplementedError` where an op does not
+    support it.
     """
     state = iterator._serialize_to_tensors()["_STATE"]
     return bytes(tf.io.serialize_tensor(state).numpy())

@@ -122,12 +122,7 @@ class RandomStreams:
         self._script.restore(state.get("objects", {}))
 
     def restore_unmoved(self, cut: dict[str, Any], before: dict[str, Any]) -> None:
-        """After a replay: streams that it has not moved are set to the cut.
-
-        Args:
-            cut: the streams at the cut.
-            before: the streams when the replay began.
-        """
+        """After a replay: streams that are as they were `before` it are set to the cut."""
         self.restore(unmoved(cut, before, self.capture()))
 
     def missing(self, state: dict[str, Any]) -> list[str]:

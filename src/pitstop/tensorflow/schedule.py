@@ -67,14 +67,9 @@ class Backlog:
             self._ended_seconds = 0.0
 
     def wait(self, is_done: Callable[[], bool], is_stopping: Callable[[], bool]) -> None:
-        """Waits until one more may be scheduled.
+        """Waits until one more may be scheduled, or nothing is to be waited for any more.
 
-        Args:
-            is_done: asks TensorFlow whether all have ended; what one has raised comes from it.
-            is_stopping: nothing is to be waited for any more.
-
-        Raises:
-            Exception: what a closure has raised.
+        `is_done` asks TensorFlow whether all have ended; what one has raised comes from it.
         """
         while not is_stopping():
             with self._changed:
@@ -128,11 +123,9 @@ class Schedule:
         self._backlog = Backlog()
 
     def watch(self, join: Callable[[Any], None], looked_at: Callable[[Any, Any], None]) -> None:
-        """Learns how closures are waited for.
+        """Learns how closures are waited for: by the original `ClusterCoordinator.join`.
 
-        Args:
-            join: the original `ClusterCoordinator.join`.
-            looked_at: told of a remote value and what it holds, when the script looks at it.
+        `looked_at` is told of a remote value and what it holds, when the script looks at it.
         """
         self._join, self._looked_at = join, looked_at
 
@@ -164,11 +157,7 @@ class Schedule:
                 beacon.write_phase(Phase.TRAIN)
 
     def send(self, schedule: Callable[[], Any], is_done: Callable[[], bool]) -> Any:
-        """Schedules a closure, when one more may be under way, see `Backlog.wait`.
-
-        Returns:
-            Where its result will be.
-        """
+        """Schedules a closure, when `Backlog.wait` allows one more; its remote value."""
         beacon = self._beacon
         if beacon is not None:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
@@ -212,11 +201,7 @@ class Schedule:
         return self._settled or now_ns - self._settled_ns >= _PATIENCE_NS
 
     def settle(self) -> None:
-        """Waits until all that was scheduled has ended.
-
-        Raises:
-            Exception: what a closure of the script has raised.
-        """
+        """Waits until all that was scheduled has ended; raises what a closure has raised."""
 
         def join_all() -> None:
             for coordinator in list(self._coordinators):
@@ -236,11 +221,7 @@ class Schedule:
     def raise_failure(self, give_up: Callable[[Exception], None]) -> None:
         """Gives the script what its closure has raised, as TensorFlow would have in its place.
 
-        Args:
-            give_up: told before: what else was scheduled is cancelled.
-
-        Raises:
-            Exception: that.
+        `give_up` is told before: what else was scheduled is cancelled.
         """
         failure, self._failure = self._failure, None
         if failure is not None:

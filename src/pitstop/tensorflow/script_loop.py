@@ -21,11 +21,8 @@ from pitstop.tensorflow.variables import HeldVariables
 class ScriptLoop:
     """Belongs to the thread that trains.
 
-    Attributes:
-        index: which training of the process, counted from 0.
-        step: training steps completed over the whole run.
-        done: those of this loop.
-        boundary: between two steps.
+    `index`: which training of the process, counted from 0. `step`: training steps completed over
+    the whole run, `done`: those of this loop.
     """
 
     def __init__(self, session: Session, adapter: str, index: int, step: int) -> None:
@@ -76,13 +73,8 @@ class ScriptLoop:
     ) -> StateCapture:
         """A consistent cut, here and now.
 
-        Args:
-            milestone: as in `Position`.
-            level: of a resume from it.
-            held: the variables.
-            encoder: what is in `own` was encoded with it.
-            own: the JSON that this kind of loop adds.
-            beside: the tensors that it adds.
+        `own` and `beside` are the JSON and the tensors that this kind of loop adds; what is in
+        `own` was encoded with the encoder.
         """
         position = Position(self.step, self.index, 0, self.done, "steps", milestone)
         self.tell_level(level, held.refused)

@@ -68,13 +68,7 @@ class Keeping:
 
 
 def keeping(folder: str, *, saves: bool, by_chief: bool) -> Keeping:
-    """How a session is saved.
-
-    Args:
-        folder: where.
-        saves: by this process.
-        by_chief: by another one.
-    """
+    """How a session is saved: where, and by this process or by another one."""
     saved = saves or by_chief
     reason = _BY_SCRIPT.format(folder=folder) if saves else _BY_CHIEF if by_chief else _NOWHERE
     if saves and is_drawn(Path(folder)):
@@ -122,9 +116,7 @@ class SessionCourse:
     """One session of TensorFlow's, from its beginning to its end.
 
     It trains where it is saved, or where the global step changes; others evaluate or predict.
-
-    Attributes:
-        left: it was closed for a stop, and the script is being left.
+    `left`: it was closed for a stop, and the script is being left.
     """
 
     _trained = _saved = False
@@ -168,10 +160,8 @@ class SessionCourse:
     def is_due(self, *, asked: bool) -> bool:
         """Whether the session is to be closed here, for a stop.
 
-        Args:
-            asked: the script asks whether to stop, as it does between two steps.  One that does
-                not is left before the first run of its loop, if it has done so many as usual since
-                it asked.
+        `asked`: the script asks whether to stop, as it does between two steps. One that does not is
+        left before the first run of its loop, if it has done so many as usual since it asked.
         """
         if asked:
             self._usual_runs, self._runs = max(self._usual_runs, self._runs), 0
@@ -181,11 +171,7 @@ class SessionCourse:
         return here and SessionCourse._trained and self._session.stop_requested()
 
     def leave(self, close: Callable[[], object]) -> NoReturn:
-        """Closes the session, which saves it, and leaves the script.
-
-        Raises:
-            LeavesScript: always.
-        """
+        """Closes the session, which saves it, and leaves the script (`LeavesScript`)."""
         with ending_threads():
             self._session.beacon.write_phase(Phase.SAVING)
             released = self._supervisor.serve()

@@ -26,12 +26,7 @@ _OPTIMIZER = "optimizer"
 
 @dataclass(frozen=True)
 class Begun:
-    """What was taken over.
-
-    Attributes:
-        weights: how many variables of the models.
-        optimizer: how many of the optimizers; 0 when they start afresh.
-    """
+    """How many variables of models were taken over, and of optimizers: 0 if they are new."""
 
     weights: int
     optimizer: int
@@ -45,9 +40,8 @@ class Begun:
 def begin_from(path: str, trainables: Trainables) -> Begun:
     """Gives every weight the value in the file, and the optimizers' variables if it has them.
 
-    Raises:
-        WeightsUnusable: there is a weight that the file has no value of this
-            shape and type for, or the file cannot be read.
+    Raises `WeightsUnusable` where the file has no value of its shape and type for a weight, or
+    cannot be read.
     """
     file = identify(Path(path))
     if trainables.unbuilt or not trainables.weights:

@@ -39,11 +39,7 @@ class StoredValue:
 
 
 def of_safetensors(path: Path) -> dict[str, StoredValue]:
-    """The tensors of a safetensors file.
-
-    Raises:
-        WeightsUnusable: it is damaged.
-    """
+    """The tensors of a safetensors file; `WeightsUnusable` where it is damaged."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -68,8 +64,7 @@ def _read(part: memoryview, dtype: Any, shape: tuple[int, ...]) -> Any:
 def of_bundle(prefix: Path) -> dict[str, StoredValue]:
     """The tensors of TensorFlow's checkpoint files, with an object graph or without.
 
-    Raises:
-        WeightsUnusable: they cannot be read.
+    Raises `WeightsUnusable` where they cannot be read.
     """
     try:
         reader = tf.train.load_checkpoint(str(prefix))

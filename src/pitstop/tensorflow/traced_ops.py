@@ -18,11 +18,8 @@ def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
     """Whether an op draws from a stream that nobody can read or set, by TensorFlow's registry.
 
     An op that takes two seeds as attributes keeps a counter inside of its kernel, if it is
-    stateful.  A few are not stateful and take new seeds each time, unless they are given some.
-
-    Args:
-        op_type: its name in the registry.
-        attributes: `AttrValue`s by name, as far as they are known.
+    stateful. A few are not stateful and take new seeds each time, unless they are given some. The
+    `attributes` are `AttrValue`s by name, as far as they are known.
     """
     if op_type in _DRAWS_NOTHING or not (named := _of_seeded(op_type)):
         return False

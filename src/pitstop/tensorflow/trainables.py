@@ -75,12 +75,11 @@ def restore_named(
 ) -> None:
     """Gives variables their saved values by their names.
 
-    Where the names tell that variables were created in the same order as when
-    they were saved, every other variable of the process gets its value too.
+    Where the names tell that variables were created in the same order as when they were saved,
+    every other variable of the process gets its value too.
 
-    Raises:
-        NotExportable: the state has no variable of a name.
-        ResumeRefused: a variable has another shape or dtype than it had.
+    Raises `NotExportable` where the state has no variable of a name, `ResumeRefused` where one has
+    another shape or dtype than it had.
     """
     items = saved_variables(saved)
     by_name = dict(zip(unique_names(item.path for item in items), items, strict=True))

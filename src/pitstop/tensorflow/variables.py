@@ -62,8 +62,7 @@ class Awaited:
     def settle(self, path_of: Callable[[Any], str]) -> str:
         """Why what came is not what was awaited, else empty.
 
-        Raises:
-            ResumeRefused: a variable came that is called otherwise, or has another form.
+        Raises `ResumeRefused` where a variable came that is called otherwise, or has another form.
         """
         for now in self._others:
             item = self._waiting.get(now.index)
@@ -101,12 +100,9 @@ def no_path(_variable: Any) -> str:
 
 @dataclass(frozen=True)
 class HeldVariables:
-    """The variables at a cut.
+    """The variables at a cut: their values, and what the JSON of the cut says of them.
 
-    Attributes:
-        tensors: their values.
-        state: what the JSON of the cut says of them.
-        refused: names of variables that cannot be saved (resources, variants).
+    `refused`: names of variables that cannot be saved (resources, variants).
     """
 
     tensors: list[HeldTensor]
@@ -262,14 +258,8 @@ class VariableRegistry:
     ) -> None:
         """Assigns every saved value; until `settle`, variables still to come get theirs too.
 
-        Args:
-            saved: the saved values.
-            path_of: as at the cut.
-            left_alone: variables that keep the value they have.
-            some: see `variable_match.match`.
-
-        Raises:
-            ResumeRefused: a variable has no certain value; none has been assigned.
+        Those that are `left_alone` keep the value they have; for `some` see `variable_match.match`.
+        Raises `ResumeRefused` where a variable has no certain value; none has been assigned then.
         """
         kept = {id(variable) for variable in left_alone}
         found = variable_match.match(saved_variables(saved), self._present(path_of), some=some)
@@ -287,15 +277,10 @@ class VariableRegistry:
         return self.settle(saved, path_of)
 
     def settle(self, saved: SavedState, path_of: PathOf = no_path) -> str:
-        """What has not come by now does not come any more.
+        """What has not come by now does not come any more; why that is a doubt, else empty.
 
-        The numbers and names of variables go on where those of the saved process were.
-
-        Returns:
-            Why the restored variables are not those of the saved process, else empty.
-
-        Raises:
-            ResumeRefused: what was created since is not what was awaited.
+        The numbers and names of variables go on where those of the saved process were. Raises
+        `ResumeRefused` where what was created since is not what was awaited.
         """
         awaited, self._awaited = self._awaited, None
         counts = saved.state.get("created", {})
@@ -374,11 +359,7 @@ def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
 
 
 def check_fits(item: SavedVariable, variable: Any) -> None:
-    """Makes sure that a variable can take a saved value.
-
-    Raises:
-        ResumeRefused: it has another shape or dtype than it had.
-    """
+    """Raises `ResumeRefused` where a variable has another shape or dtype than the saved value."""
     name = variable.name.removesuffix(":0")
     now = PresentVariable(item.index, name, variable.dtype.name, _shape(variable), name)
     variable_match.check_fits(item, now)

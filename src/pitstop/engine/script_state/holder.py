@@ -156,11 +156,7 @@ def can_be_made(form: str) -> bool:
 
 
 def make(kind: str, form: str) -> Any:
-    """An empty collection.
-
-    Raises:
-        KeyError: there is no such kind.
-    """
+    """An empty collection; `KeyError` where there is no such kind."""
     name, _, detail = form.partition(" ")
     if name == "defaultdict":
         return collections.defaultdict(_FACTORIES[detail] if detail else None)

@@ -106,11 +106,7 @@ def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
 
 
 def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
-    """The tuple of the script's class with these items.
-
-    Raises:
-        KeyError: the script has no such class.
-    """
+    """The tuple of the script's class with these items; `KeyError` where it has no such class."""
     kind = named_class(form, modules)
     if kind is None or not issubclass(kind, tuple):
         raise KeyError(form)

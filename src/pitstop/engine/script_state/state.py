@@ -59,9 +59,7 @@ class ScriptState:
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """The training begins: what is now is what a script that is run again brings along.
 
-        Args:
-            rest: what the training calls, by name.
-            data: what its input is read from.
+        `rest`: what the training calls, by name; `data`: what its input is read from.
         """
         self._modules = reachable.user_modules()
         self._input = dict(data)
@@ -82,13 +80,9 @@ class ScriptState:
         return walk
 
     def keep_whole(self, objects: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the training holds besides: saved with all its plain fields, and never made anew.
+        """What the training holds besides, by names to give if it has none; by those that it has.
 
-        Args:
-            objects: by the names that they get, if they have none.
-
-        Returns:
-            The same by the names that they have.
+        It is saved with all its plain fields, and never made anew.
         """
         self._whole = {self._names.name_of(each, name): each for name, each in objects.items()}
         return self._whole
@@ -96,11 +90,9 @@ class ScriptState:
     # -- saving -------------------------------------------------------------------------
 
     def capture(self, encoder: Encoder, *, read_ahead: bool) -> Saved:
-        """The nodes that are not as they were at the begin, as JSON and arrays.
+        """The nodes that are not as they were at the begin, as JSON; arrays go to the encoder.
 
-        Args:
-            encoder: takes the arrays.
-            read_ahead: what only the input leads to is saved by `capture_input`.
+        With `read_ahead`, what only the input leads to is saved by `capture_input`.
         """
         walk = self._walk_again(self._of_rest if read_ahead else self.baseline)
         saved, self.unverified = self._save_changed(walk, encoder)
@@ -217,14 +209,8 @@ class ScriptState:
     ) -> list[str]:
         """Makes the nodes what they were at the cut, all others what they were at the begin.
 
-        Args:
-            saved: what `capture` gave.
-            arrays: the stored arrays by name.
-            read_ahead: as it was for `capture`.
-            but: parts that are left as they are.
-
-        Returns:
-            Names of what the script no longer has.
+        Takes what `capture` gave, and leaves the parts in `but` as they are. Gives the names of
+        what the script no longer has.
         """
         known = self._of_rest if read_ahead else self.baseline
         return self._restore(saved, arrays, known, self._walk_again(known).nodes, but)

@@ -19,11 +19,7 @@ _EMPTY_BASES = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol
 
 
 def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
-    """The JSON form of a node's content; arrays go to the encoder.
-
-    Raises:
-        NotPortable: it has none.
-    """
+    """The JSON form of a node's content; arrays go to the encoder; `NotPortable` for none."""
     if node.kind == "array":
         if not isinstance(value, np.memmap) and type(value) is not np.ndarray:
             raise NotPortable("", type(value).__qualname__)
