@@ -81,9 +81,9 @@ def test_text_and_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (("--signal", "SIGNOTHING"), "is no signal"),
-        (("--signal", "99"), "99 is no signal"),
-        (("--signal", "9", "--exit-code", "1"), "exclude each other"),
+        (("--signal", "SIGNOTHING"), "is not a signal"),
+        (("--signal", "99"), "99 is not a signal"),
+        (("--signal", "9", "--exit-code", "1"), "cannot be used together"),
         (("--exit-code", "256"), "256"),
     ],
 )

@@ -54,7 +54,7 @@ def test_status_finds_the_only_run(capsys: pytest.CaptureFixture[str]) -> None:
     found = _json(capsys, "status", "--json")
     assert (found["state"], found["step"], found["run_dir"]) == ("stopped", 12, "runs/only")
     _, text = _call(capsys, "status")
-    assert "12, epoch 2, step 2 in it" in text
+    assert "12, epoch 2, step 2 of the epoch" in text
 
 
 def test_status_with_several_runs_lists_them_or_asks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_errors_are_one_line_with_the_remedy(
 
 def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert _main("run", "--grace", "soon", "--", "true") == 2
-    assert "write for example 30s" in capsys.readouterr().err
+    assert "examples: 30s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -35,7 +35,7 @@ def test_nothing_is_altered_or_started_again_by_default(
 ) -> None:
     said = _foretold(capsys)
     assert "command:  true 'some words'" in said
-    assert "a new one below runs/" in said
+    assert "a new one under runs/" in said
     assert "start it again from" not in said
     assert "explain, and end" in _of("nan_loss", said)
     assert "--restarts would" in _of("native_crash", said)
@@ -72,16 +72,16 @@ def test_a_table_of_pyproject_serves_where_there_is_no_file_of_its_own(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("on-nann = 1", "pitstop.toml: there is no option on-nann. Did you mean on-nan?"),
-        ("on_hang = 1", "there is no option on_hang. Did you mean on-hang?"),
-        ("launcher-pid = 1", "there is no option launcher-pid"),
-        ("command = 1", "there is no option command"),
-        ("help = true", "there is no option help"),
-        ("new = true", "pitstop.toml: new is for one call. Give it as --new."),
+        ("on-nann = 1", "pitstop.toml: no such option: on-nann. Did you mean on-nan?"),
+        ("on_hang = 1", "no such option: on_hang. Did you mean on-hang?"),
+        ("launcher-pid = 1", "no such option: launcher-pid"),
+        ("command = 1", "no such option: command"),
+        ("help = true", "no such option: help"),
+        ("new = true", "pitstop.toml: new cannot be set in a file. Use the option --new."),
         ('on-nan = "no"', "on-nan = 'no': 'no' is not one of 'warn', 'rollback'."),
         ("keep = 0", "keep = 0: 0 is not in the range x>=1"),
-        ('grace = "soon"', "grace = 'soon': 'soon' is not a time"),
-        ("deterministic = 1", "deterministic = 1: it is true or false"),
+        ('grace = "soon"', "grace = 'soon': 'soon' is not a valid time"),
+        ("deterministic = 1", "deterministic = 1: must be true or false"),
         ("restarts = true", "restarts = True is not"),
         ("restarts = [1]", "restarts = [1] is not"),
         ("[restarts]", "restarts = {} is not"),

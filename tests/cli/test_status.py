@@ -22,7 +22,7 @@ def row(name: str, status: Status) -> str:
 def test_what_snapshots_take_and_may_take() -> None:
     status = Status("running", rss_bytes=900 << 20, snapshot_memory_bytes=212 << 20)
     assert row("memory", status) == (
-        "900 MiB, 212 MiB for snapshots (allowed: half of what is free)"
+        "900 MiB, 212 MiB for snapshots (limit: half of the free memory)"
     )
 
 
@@ -34,7 +34,7 @@ def test_snapshots_that_memory_does_not_hold() -> None:
         snapshot_limit_bytes=100 << 20,
     )
     assert row("memory", status) == (
-        "212 MiB for snapshots in a file of the run's folder (allowed: 100 MiB)"
+        "212 MiB for snapshots in a file in the run folder (limit: 100 MiB)"
     )
 
 
@@ -42,7 +42,7 @@ def test_how_often_checkpoints_are_written_and_why() -> None:
     status = Status("running", checkpoint_step=40, checkpoint_age_seconds=3.0)
     assert row("saved", status) == "step 40, 3 s ago"
     often = Status("running", checkpoint_step=40, checkpoint_interval_seconds=10.0, losses=2)
-    assert row("saved", often) == "step 40, again every 10 s, memory lost 2 times before"
+    assert row("saved", often) == "step 40, every 10 s, snapshots in memory were lost 2 times"
     assert row("saved", Status("running")) == "nothing yet"
 
 
@@ -50,9 +50,9 @@ def test_the_watch_and_what_it_sees() -> None:
     live = Status("running", supervisor_pid=7)
     assert row("progress", live) == "not watched"
     watched = replace(live, on_hang="kill")
-    assert row("progress", watched) == "watched as soon as it trains (--on-hang kill)"
+    assert row("progress", watched) == "watched once training starts (--on-hang kill)"
     moved = replace(watched, silent_seconds=2.0, patience_seconds=75.0)
-    assert row("progress", moved) == "2 s ago, a standstill after 1 min 15 s (--on-hang kill)"
+    assert row("progress", moved) == "2 s ago, a hang after 1 min 15 s (--on-hang kill)"
     stands = replace(moved, silent_seconds=83.0, standstill="it waits for its input at data.py:7")
     assert row("progress", stands) == "none for 1 min 23 s: it waits for its input at data.py:7"
     assert row("progress", Status("stopped")) == ""
@@ -74,7 +74,7 @@ def test_what_the_flight_recorder_sees() -> None:
     )
     rows = dict(describe(status))
     assert rows["memory"] == "900 MiB, 1500 MiB with its children"
-    assert rows["input"] == "42% of the steps' time is waiting for it"
+    assert rows["input"] == "42% of step time spent waiting for it"
     assert rows["forecast"] == "out of memory in about 40 minutes"
 
 

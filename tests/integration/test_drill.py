@@ -56,7 +56,7 @@ def test_an_exact_script_passes(tmp_path: Path) -> None:
     assert trials[1]["resumed_at_step"] == 1
     assert [each["resumed_at_step"] + each["lost_steps"] for each in trials] == [20, 1]
     assert all(each["identical"] and each["comparison"]["coverage"]["tensors"] for each in trials)
-    assert "all runs work in this folder" in said
+    assert "all runs use this folder" in said
     folder = tmp_path / "runs" / ".drill" / "train"
     assert json.loads((folder / RESULT_FILE).read_text()) == found
     assert b"no run under" in launch.call(tmp_path, "ls").stdout
@@ -104,7 +104,7 @@ def test_isolated_runs_leave_their_folder_alone(tmp_path: Path, forked: Interpre
     arguments = ["out.npz", "--epochs", "1"]
     code, found, said = _drill(tmp_path, options, "train.py", *arguments, interpreter=forked)
     assert code == 0, found
-    assert "all runs work in this folder" not in said
+    assert "all runs use this folder" not in said
     with np.load(tmp_path / "out.npz") as kept:
         assert kept.files == ["kept"]
     work = tmp_path / "drill" / "work"

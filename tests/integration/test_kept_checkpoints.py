@@ -35,7 +35,7 @@ def test_the_best_epoch_and_a_named_one_are_kept_and_resumed_from(
     run.until_training(3)
     named = run.pitstop("checkpoint", "--name", "early")
     assert b"named early" in named.stdout
-    assert b"has the name early already" in run.pitstop("checkpoint", "--name", "early").stderr
+    assert b"already has the name early" in run.pitstop("checkpoint", "--name", "early").stderr
     run.until_training(45)
     assert run.pitstop("stop").returncode == 0
     assert finish(process).returncode == 75

@@ -28,7 +28,7 @@ _DAMAGED = 1
 @click.argument("run", type=PLACE)
 @click.argument("action", type=click.Choice(["list", "verify", "prune"]), default="list")
 @retention_options
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @click.pass_context
 def checkpoints(
     context: click.Context,
@@ -40,11 +40,11 @@ def checkpoints(
 ) -> None:
     """List, verify or prune the checkpoints of RUN.
 
-    `list` says why each is kept; `verify` reads every byte and exits 1 when
-    something is damaged; `prune` removes what nothing keeps.  What the options
-    do not say is as RUN was started last.  Whatever they say, `prune` keeps the
-    newest, the newest that shares no bytes with it, the named ones, and every
-    end of a fit.  Of a URL, `list` alone.
+    `list` shows why each is kept; `verify` reads every byte and exits with 1 if
+    something is damaged; `prune` removes those that no rule keeps.  Options that
+    are not given are as at the last start of RUN.  `prune` always keeps the newest,
+    the newest that shares no bytes with it, the named ones, and the end of every
+    fit.  For a URL, only `list` works.
     """
     folder = _folder(context, run, action)
     policy = retention.over(last_policy(folder))

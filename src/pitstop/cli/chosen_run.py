@@ -22,7 +22,7 @@ def find_run(path: Path | None) -> RunFolder:
     if len(found) == 1:
         return open_existing(found[0])
     if not found:
-        raise RunNotFound(f"There is no run under {RUNS}/.", "Name the run's folder.")
+        raise RunNotFound(f"There is no run under {RUNS}/.", "Give the run's folder.")
     names = ", ".join(str(each) for each in found)
     raise RunNotFound("There is more than one run here.", f"Name one of {names}.")
 

@@ -16,19 +16,19 @@ from pitstop.report import comparison
 _DIFFERENT = 1
 _EXIT_CODES = """\b
 Exit codes:
-  0    the same, as far as both went
+  0    identical for all steps that both runs have
   1    different
-  2    there is nothing to compare
+  2    nothing to compare
 """
 
 
 @click.command(epilog=_EXIT_CODES)
 @click.argument("run_a", type=RUN)
 @click.argument("run_b", type=RUN)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) -> None:
-    """Tell where RUN_A and RUN_B differ first, bit for bit, and in which tensor.
+    """Show where RUN_A and RUN_B first differ, bit for bit, and in which tensor.
 
     Compares the loss and metrics of every step, and all variables, random
     streams and the input's position at the checkpoints of the same step.

@@ -15,7 +15,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    r"""Print what completes commands, options and names of runs in SHELL.
+    r"""Print the shell code that completes commands, options and run names in SHELL.
 
     \b
     bash: eval "$(pitstop completion bash)"        in ~/.bashrc
@@ -24,5 +24,5 @@ def completion(context: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     if kind is None:
-        raise InternalFault(f"This version of click completes nothing in {shell}.")
+        raise InternalFault(f"This version of click does not support completion in {shell}.")
     tell(kind(context.find_root().command, {}, "pitstop", "_PITSTOP_COMPLETE").source())

@@ -21,7 +21,7 @@ def parse_signal(text: str) -> str:
             return signal.Signals(int(text)).name
         return signal.Signals["SIG" + text.upper().removeprefix("SIG")].name
     except (KeyError, ValueError):
-        raise ValueError(f"{text} is no signal") from None
+        raise ValueError(f"{text} is not a signal") from None
 
 
 _SIGNAL = Quantity("signal", parse_signal)
@@ -29,8 +29,8 @@ _SIGNAL = Quantity("signal", parse_signal)
 
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--exit-code", type=click.IntRange(0, 255), help="What the shell said: echo $?.")
-@click.option("--signal", "signal_name", type=_SIGNAL, help="What killed it: 9, SIGKILL.")
+@click.option("--exit-code", type=click.IntRange(0, 255), help="Its exit code (`echo $?`).")
+@click.option("--signal", "signal_name", type=_SIGNAL, help="Signal that killed it: 9, SIGKILL.")
 @report_forms
 def diagnose(
     log: Path,
@@ -39,13 +39,13 @@ def diagnose(
     signal_name: str | None,
     forms: OutputFormats,
 ) -> None:
-    """Tell why a training stopped from nothing but its LOG.
+    """Explain why a training stopped, from its LOG alone.
 
-    For trainings that did not run under Pitstop.  What a log cannot show is
-    listed; the exit code or the signal, where they are known, say much.
+    For trainings that did not run under Pitstop.  Lists what a log cannot show.
+    Give the exit code or the signal if you know it: it helps a lot.
     """
     if exit_code is not None and signal_name is not None:
-        raise click.UsageError("--exit-code and --signal exclude each other.")
+        raise click.UsageError("--exit-code and --signal cannot be used together.")
     code, name = ending_of(exit_code, signal_name or "")
     found = report.why_log(log, exit_code=code, signal=name)
     deliver(found, None, forms)

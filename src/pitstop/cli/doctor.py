@@ -24,26 +24,26 @@ _EXIT_CANNOT_WORK = 1
     "--run-dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path(),
-    help="A folder on the disk that runs are kept on.  [default: this one]",
+    help="Folder on the disk where runs are stored.  [default: current folder]",
 )
 @click.option(
     "--python",
     "python",
-    help="The Python that trains.  [default: the one on the PATH]",
+    help="Python interpreter that runs the training.  [default: `python` on the PATH]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json: bool) -> None:
-    """Show what this machine can observe of a training, what not, and how to get it.
+    """Show what Pitstop can and cannot observe on this machine, and how to change that.
 
-    Exit code 0 unless training under Pitstop cannot work.
+    The exit code is 0 unless training under Pitstop cannot work.
     """
     executable = python or shutil.which("python") or sys.executable
     try:
         facts = gather(run_dir, ask(executable), os.environ)
     except OSError as error:
         raise EnvironmentFault(
-            f"{run_dir} cannot be written: {error.strerror}.", "Name another one with --run-dir."
+            f"{run_dir} cannot be written: {error.strerror}.", "Give another folder with --run-dir."
         ) from error
     checks = check(facts)
     if as_json:

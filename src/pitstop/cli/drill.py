@@ -22,7 +22,7 @@ _EXIT_CODES = """\b
 Exit codes:
   0    every interrupted run is identical
   1    something differs
-  2    wrong usage, or the script fails without any interruption
+  2    usage error, or the script fails without an interruption
 """
 # Hidden, so that `pitstop ls` and the commands that look for the only run pass it by.
 _DRILLS = Path("runs") / ".drill"
@@ -35,16 +35,16 @@ _DRILLS = Path("runs") / ".drill"
     "--steps",
     type=click.IntRange(min=0),
     default=0,
-    help="End every run after this step.  [default: train to the end]",
+    help="Stop every run after this step.  [default: train to the end]",
 )
-@click.option("--seed", type=int, default=0, help="Of the random places.", show_default=True)
+@click.option("--seed", type=int, default=0, help="Random seed.", show_default=True)
 @click.option(
     "--run-dir",
     type=click.Path(path_type=Path),
-    help="The folder of the drill's runs.  [default: runs/.drill/<script name>]",
+    help="Folder for the runs of the drill.  [default: runs/.drill/<script name>]",
 )
-@click.option("--isolate", is_flag=True, help="Give every run a working folder of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--isolate", is_flag=True, help="Run each one in its own working folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
 def drill(
@@ -66,17 +66,17 @@ def drill(
     interrupted run is resumed and compared with the first one, bit for bit.
 
     All runs work in this folder and overwrite each other's files.  With
-    --isolate each has a folder of its own, with copies of the files that
-    COMMAND names.  The script sees PITSTOP_DRILL=1.
+    --isolate each has its own folder, with copies of the files that COMMAND
+    names.  The script sees PITSTOP_DRILL=1.
     """
     if not kills + stops:
-        raise click.UsageError("Give at least one of --kills and --stops.")
+        raise click.UsageError("Give --kills or --stops a number above 0.")
     find_program(command)
     # The run that is under way is ended as well, as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = make_folder(run_dir or _DRILLS / run_name(command))
     if not isolate:
-        say("all runs work in this folder and write the same files; see --isolate.")
+        say("all runs use this folder and overwrite each other's files; see --isolate.")
     request = DrillRequest(command, kills, stops, steps, seed, isolate)
     found = run_drill(request, folder, say)
     folder.save(report.render(found))

@@ -21,13 +21,13 @@ _LINE_COLUMNS = 100
 @click.command()
 @click.argument("cause", type=click.Choice(CAUSES), metavar="CAUSE")
 def explain(cause: str) -> None:
-    """Tell what CAUSE means, how it is seen, and what to do.
+    """Explain what CAUSE means, how it is recognized, and what to do.
 
-    CAUSE is what `pitstop why` names, such as host_oom_killed.
+    CAUSE is as `pitstop why` reports it, such as host_oom_killed.
     """
     found = section(cause)
     if found is None:
-        raise InternalFault(f"The page of causes has no section {cause}.")
+        raise InternalFault(f"The page of causes has no section on {cause}.")
     text = _LINK.sub(r"\1", found)
     if sys.stdout.isatty():
         console = Console()

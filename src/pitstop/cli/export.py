@@ -21,28 +21,28 @@ _FORMATS = [each.value for each in Format]
 @click.argument("run", type=RUN)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
+@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="Output format.")
 @click.option(
-    "--checkpoint", default="", help="Name or step of a checkpoint.  [default: the newest good one]"
+    "--checkpoint", default="", help="Name or step of a checkpoint.  [default: newest undamaged]"
 )
 @click.option("--force", is_flag=True, help="Replace OUT.")
 def export(
     run: Path, out: Path, *, command: tuple[str, ...], form: str, checkpoint: str, force: bool
 ) -> None:
-    """Write a saved state of RUN to OUT, in a format that others read.
+    """Write a saved state of RUN to OUT, in a standard format.
 
     keras (OUT.keras; OUT.weights.h5 for weights alone), saved_model, tf_checkpoint
-    (`tf.train.Checkpoint(model=..., optimizer=...)`), v1_saver: the run's command
-    runs up to the saved state, as in a resume, writes its model there, and ends.
+    (`tf.train.Checkpoint(model=..., optimizer=...)`), v1_saver: runs the run's command
+    up to the saved state, as in a resume, writes the model there, and ends.
     safetensors: every variable by its path; runs nothing, and needs no TensorFlow.
 
-    Secrets in the run's command are not kept: where it has some, name it behind `--`.
+    Secrets in the run's command are not stored: if it has any, give the command after `--`.
 
-    RUN is only read.  Of a live run, the newest durable checkpoint is exported.
+    RUN is not changed.  If RUN is still running, its newest durable checkpoint is exported.
     """
     folder = find_run(run)
     if is_locked(folder.lock):
-        say(f"{run} is live; its newest durable checkpoint is exported.")
+        say(f"{run} is still running; its newest durable checkpoint is exported.")
     request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force, command)
     found = write_export(request, say)
     tell(f"{out}: step {found.step} ({found.checkpoint})")

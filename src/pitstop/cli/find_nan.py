@@ -22,20 +22,20 @@ from pitstop.supervisor.terminal.own_words import say
 @click.option(
     "--step",
     type=click.IntRange(min=1),
-    help="The step to look at, counted over the whole run.  [default: of the first bad loss]",
+    help="Step to examine, counted over the whole run.  [default: step of the first bad loss]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def find_nan(
     run: Path | None, *, command: tuple[str, ...], step: int | None, as_json: bool
 ) -> None:
     """Find out where the NaN or infinity in the loss of RUN came from.
 
     Runs the command of RUN again from its last checkpoint before that step, saves
-    nothing, and runs that one step layer by layer: was the batch bad already, a
-    layer's output, the loss, or a gradient?  Of the callbacks only those of Keras
-    that steer the training act.  `pitstop why` knows the answer from then on.
+    nothing, and runs that step layer by layer: was the batch bad, a layer's output,
+    the loss, or a gradient?  The only callbacks that run are those of Keras that
+    control the training.  Afterwards `pitstop why` also reports the answer.
 
-    Secrets in the run's command are not kept: where it has some, name it behind `--`.
+    Secrets in the run's command are not stored: if it has any, give the command after `--`.
     """
     found = locate(find_run(run), step or 0, say, command)
     if as_json:

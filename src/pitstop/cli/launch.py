@@ -38,15 +38,15 @@ _OWN = (
 _USED_HERE = ("grace", "signals", "take", "force")
 _LINGER_SECONDS = 30.0
 _EPILOG = """\b
-Options of `pitstop run` count for each member:
+Options of `pitstop run` apply to each member:
   pitstop launch --workers 2 --ps 1 --every 500steps -- python train.py --lr 0.1
 
 \b
 Exit codes:
-  0    all complete
-  75   stopped; run the same command again to go on
-  2    wrong usage, or a folder of other members or of another command
-  else the leader's, or that of the member that failed first
+  0    all members completed
+  75   stopped; run the same command again to resume
+  2    usage error, or the folder belongs to other members or another command
+  else exit code of the leader, or of the member that failed first
 """
 
 
@@ -86,27 +86,27 @@ _Count = click.IntRange(0, MOST_OF_A_KIND)
 
 
 @click.command(cls=_Launch, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
-@click.option("--workers", type=_Count, required=True, help="How many workers.")
-@click.option("--ps", type=_Count, default=0, help="How many parameter servers.  [default: 0]")
+@click.option("--workers", type=_Count, required=True, help="Number of workers.")
+@click.option("--ps", type=_Count, default=0, help="Number of parameter servers.  [default: 0]")
 @click.option(
     "--chief/--no-chief",
     default=None,
-    help="One task is the chief.  [default: where there are parameter servers]",
+    help="Start a chief.  [default: only with parameter servers]",
 )
-@click.option("--evaluator", is_flag=True, help="One task evaluates beside the training.")
+@click.option("--evaluator", is_flag=True, help="Start a task that evaluates during training.")
 @click.option(
     "--run-dir",
     type=PLACE,
     metavar="FOLDER",
-    help="The folder of all members' runs, RUN/members/worker-0 and so on.  [default: runs/<script "
-    "name>, as `pitstop run` chooses it]",
+    help="Folder for the runs of all members: RUN/members/worker-0 and so on.  [default: "
+    "runs/<script name>, chosen as by `pitstop run`]",
 )
-@click.option("--new", is_flag=True, help="Put an existing folder aside (RUN.1, ...), start over.")
+@click.option("--new", is_flag=True, help="Rename an existing folder (RUN.1, ...) and start over.")
 @click.option(
     "--linger",
     type=SECONDS,
     default=_LINGER_SECONDS,
-    help="How long the others may go on when the leader has ended.  [default: 30s]",
+    help="Maximum time for the other members to end after the leader has ended.  [default: 30s]",
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
@@ -128,15 +128,15 @@ def launch(
 ) -> None:
     """Run COMMAND as each member of a cluster on this machine.
 
-    Each member is an ordinary run, with its own TF_CONFIG; its output stands
-    behind its name.  The chief leads, or worker 0 where there is none.  Ctrl-C
-    stops all, a second one at once.  The same command again goes on.
+    Each member is an ordinary run with its own TF_CONFIG; each line of its output
+    starts with its name.  The chief is the leader, or worker 0 without a chief.  Ctrl-C
+    stops all, a second Ctrl-C immediately.  The same command again resumes.
     """
     find_program(command)
     shape = _shape(workers, ps, evaluator=evaluator, chief=bool(ps) if chief is None else chief)
     terminal = Terminal()
     if isinstance(run_dir, RemotePlace):
-        raise click.UsageError("A launch has no mirror: name a folder with --run-dir.")
+        raise click.UsageError("A launch cannot have a mirror: give a folder with --run-dir.")
     path = run_dir or _chosen(command, shape, terminal)
     gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
     with closing(lock):
@@ -158,7 +158,7 @@ def launch(
 
 def _shape(workers: int, ps: int, *, chief: bool, evaluator: bool) -> Shape:
     if not workers and not chief:
-        raise click.UsageError("Somebody must train: give --workers or --chief.")
+        raise click.UsageError("No member would train: give --workers or --chief.")
     return Shape(chief=int(chief), worker=workers, ps=ps, evaluator=int(evaluator))
 
 

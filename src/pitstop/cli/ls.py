@@ -23,10 +23,10 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 
 @click.command()
 @click.argument("folder", type=PLACE, default=RUNS)
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list with one object per run.")
 @click.pass_context
 def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
-    """List the runs below FOLDER, a URL or a script's name too (default: runs/)."""
+    """List the runs under FOLDER (default: runs/), under a URL, or of a script by its name."""
     found = list(_statuses(context, folder))
     if as_json:
         tell_json([counted(status) for status in found])

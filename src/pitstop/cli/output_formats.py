@@ -32,18 +32,18 @@ class OutputFormats:
 report_forms = option_group(
     "forms",
     OutputFormats,
-    click.option("--json", "as_json", is_flag=True, help="One JSON object."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     click.option(
         "--html",
         "html_file",
         type=click.Path(path_type=Path),
-        help="Write a page, with plots of what was recorded, to a file.",
+        help="Write an HTML page with plots to this file.",
     ),
     click.option(
         "--md",
         "markdown_file",
         type=click.Path(path_type=Path),
-        help="Write Markdown to a file.",
+        help="Write Markdown to this file.",
     ),
 )
 """Adds --json, --html and --md; the command gets `Forms`."""
@@ -84,5 +84,5 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise EnvironmentFault(
-            f"{path} cannot be written: {error.strerror}.", "Name a file in a folder that exists."
+            f"{path} cannot be written: {error.strerror}.", "Give a file in an existing folder."
         ) from error

@@ -99,7 +99,7 @@ def _read(*words: str) -> list[str]:
         check=False,
     )
     if answered.returncode:
-        raise EnvironmentFault(f"{words[0]} could not be read; the reason is above.")
+        raise EnvironmentFault(f"{words[0]} could not be read; see the error above.")
     answer = json.loads(answered.stdout)
     if "message" in answer:
         kind = UserError if answer["by_user"] else EnvironmentFault

@@ -29,9 +29,9 @@ def defaults(command: click.Command, folder: Path) -> dict[str, Any]:
     for key, value in values.items():
         option = options.get(key)
         if option is None:
-            raise UserError(f"{place}: there is no option {key}.", _nearest(key, options))
+            raise UserError(f"{place}: no such option: {key}.", _nearest(key, options))
         if key in _OF_ONE_CALL:
-            raise UserError(f"{place}: {key} is for one call.", f"Give it as --{key}.")
+            raise UserError(f"{place}: {key} cannot be set in a file.", f"Use the option --{key}.")
         found[str(option.name)] = _checked(command, option, f"{place}: {key}", value)
     return found
 
@@ -72,11 +72,11 @@ def _checked(command: click.Command, option: click.Option, key: str, value: Any)
     context = click.Context(command, resilient_parsing=True)
     words: list[str] = []
     if option.is_flag and not isinstance(value, bool):
-        raise UserError(f"{key} = {value!r}: it is true or false.")
+        raise UserError(f"{key} = {value!r}: must be true or false.")
     if not option.is_flag:
         given = value if option.multiple and isinstance(value, list) else [value]
         if not all(type(each) in (str, int, float) for each in given):
-            raise UserError(f"{key} = {value!r} is not what --help-all says.")
+            raise UserError(f"{key} = {value!r} is not a valid value; see --help-all.")
         words = [str(each) for each in given]
     try:
         found = value if option.is_flag else words if option.multiple else words[0]

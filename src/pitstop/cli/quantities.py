@@ -41,7 +41,7 @@ def parse_seconds(text: str) -> float:
     """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds."""
     parts = _PART.findall(text) if _PARTS.match(text) else [_split(text)]
     if not all(unit.lower() in _SECONDS for _, unit in parts):
-        raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 3h50m")
+        raise ValueError(f"{text!r} is not a valid time; examples: 30s, 10min, 3h50m")
     return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts)
 
 
@@ -49,7 +49,7 @@ def parse_bytes(text: str) -> int:
     """`2GB`, `512MiB`; a bare number is bytes."""
     amount, unit = _split(text)
     if unit not in _BYTES:
-        raise ValueError(f"{text!r} is not a size; write for example 2GB or 512MiB")
+        raise ValueError(f"{text!r} is not a valid size; examples: 2GB, 512MiB")
     return int(amount * _BYTES[unit])
 
 
@@ -58,7 +58,7 @@ def parse_share(text: str) -> float:
     amount, unit = _split(text)
     share = amount / 100 if unit == "%" else amount
     if unit not in ("", "%") or not 0 < share <= _MOST_OVERHEAD:
-        raise ValueError(f"{text!r} is not a share between 0% and 50%; write for example 1%")
+        raise ValueError(f"{text!r} is not a percentage between 0% and 50%; example: 1%")
     return share
 
 
@@ -67,7 +67,7 @@ def parse_interval(text: str) -> Interval:
     amount, unit = _split(text)
     steps = unit in _STEPS
     if not unit or amount <= 0 or (steps and amount != int(amount)):
-        raise ValueError(f"{text!r} is not an interval; write for example 500steps or 10min")
+        raise ValueError(f"{text!r} is not a valid interval; examples: 500steps, 10min")
     return Interval(steps=int(amount)) if steps else Interval(seconds=parse_seconds(text))
 
 
@@ -97,7 +97,7 @@ class Quantity(click.ParamType[object]):
 def parse_name(text: str) -> str:
     """A name for a checkpoint: letters, digits, `.`, `_`, `-`, at most 64, and not a number."""
     if not _NAME.match(text):
-        raise ValueError(f"{text!r} is no name; write for example before-lr-change")
+        raise ValueError(f"{text!r} is not a valid name; example: before-lr-change")
     return text
 
 
@@ -112,7 +112,7 @@ def parse_flight(text: str) -> float:
         return 0.0
     seconds = parse_seconds(text)
     if seconds < _LEAST_FLIGHT_SECONDS:
-        raise ValueError(f"{text!r} is too short; write for example 1s, 10s or off")
+        raise ValueError(f"{text!r} is too short; examples: 1s, 10s, off")
     return seconds
 
 

@@ -37,12 +37,12 @@ _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
 Exit codes:
   0    training complete
-  75   stopped safely; run the same command again to go on
-  2    wrong usage, a folder that is no run or in use, or saved state that does not fit
+  75   stopped and saved; run the same command again to resume
+  2    usage error, folder in use or not a run, or saved state that does not match
   126  COMMAND cannot be executed
   127  COMMAND does not exist
   1    the run folder cannot be written (or the script returned 1)
-  else the script's own code, 128 + signal when it was killed
+  else exit code of the script; 128 + signal number if it was killed
 """
 
 _NO_FAILURES = frozenset(
@@ -65,49 +65,49 @@ TOPICS = {
 @click.option(
     "--run-dir",
     type=PLACE,
-    help="The run's folder, or the URL of its mirror, such as s3://bucket/runs/cnn.  "
-    "[default: the run of the same command below runs/; else a new one, runs/<script name>, "
-    "runs/<script name>-2, ...]",
+    help="Folder of the run, or URL of its mirror, such as s3://bucket/runs/cnn.  [default: the "
+    "run of the same command under runs/, or else a new one: runs/<script name>, runs/<script "
+    "name>-2, ...]",
 )
 @click.option(
     "--local-dir",
     type=click.Path(path_type=Path),
-    help="With a URL: the local folder that it mirrors.  [default: runs/<last part of the URL>]",
+    help="Local folder of the run if --run-dir is a URL.  [default: runs/<last part of the URL>]",
 )
-@click.option("--new", is_flag=True, help="Put an existing run aside (DIR.1, ...) and start over.")
+@click.option("--new", is_flag=True, help="Rename an existing run (DIR.1, ...) and start over.")
 @training_options
 @click.option(
     "--grace",
     type=SECONDS,
     default=30.0,
-    help="The longest wait for a step to end after a stop request.  [default: 30s]",
+    help="Maximum time to wait for the current step after a stop request.  [default: 30s]",
 )
 @click.option(
     "--max-time",
     type=SECONDS,
-    help="Stop, saved, before so much time has passed: 3h50m.  [default: to the Slurm job's end; "
-    "0: no limit]",
+    help="Save and stop before this time has passed: 3h50m.  [default: until the end of the "
+    "Slurm job; 0: no limit]",
 )
 @click.option(
     "--stop-when",
     type=CONDITION,
     default="",
-    help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
-    "'nan(loss) or diverges(loss, 3)'.",
+    help="Save and stop when the metrics of an epoch meet this condition: 'val_loss < 0.02', "
+    "'plateau(val_loss, 5)', 'nan(loss) or diverges(loss, 3)'.",
 )
 @click.option(
     "--cluster",
     type=click.Choice(("auto", "slurm")),
     default="auto",
-    help="Where the cluster is described: in TF_CONFIG, or by Slurm, of whose step each task is a "
-    "worker.  [default: auto, TF_CONFIG if it is set]",
+    help="Source of the cluster's description: TF_CONFIG, or the Slurm step, in which each task "
+    "is a worker.  [default: auto, TF_CONFIG if it is set]",
 )
 @stop_options
 @retention_options
 @supervision_options
-@click.option("--no-status-line", is_flag=True, help="No status line at the bottom of a terminal.")
+@click.option("--no-status-line", is_flag=True, help="Do not show the status line.")
 @click.option(
-    "--dry-run", is_flag=True, help="Start nothing: print the run, and what failures would lead to."
+    "--dry-run", is_flag=True, help="Start nothing: show the run, and what follows each failure."
 )
 @click.option("--launcher-pid", type=int, default=0, hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
@@ -133,9 +133,9 @@ def run(
 ) -> None:
     """Run COMMAND under supervision; an unfinished run is resumed.
 
-    Ctrl-C, SIGTERM, SIGUSR1, `pitstop stop`, or a file named `stop` in the run's
-    folder finish the step and save it; a second Ctrl-C stops at once, at the
-    last snapshot.  SIGUSR2 takes a checkpoint, and training goes on.  In Slurm:
+    Ctrl-C, SIGTERM, SIGUSR1, `pitstop stop`, or a file named `stop` in the run folder
+    finish the current step, save it and stop.  A second Ctrl-C stops immediately, at
+    the last snapshot.  SIGUSR2 saves a checkpoint and continues training.  In Slurm:
     #SBATCH --signal=B:USR1@120, and `exec pitstop run ...` in the batch script.
     """
     find_program(command)
@@ -169,7 +169,7 @@ def run(
     # Whatever becomes of the report, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
-            say(f"{request.run_dir} is complete; --new puts it aside and starts over.")
+            say(f"{request.run_dir} is complete; use --new to rename it and start over.")
         late_reports.leave(request.run_dir, say)
     finally:
         context.exit(outcome.exit_code)
@@ -184,15 +184,15 @@ def _foretell(
     """Prints what would be run, and what would be done after failures."""
     from pitstop.diagnosis import CAUSES
 
-    place = run_dir or existing(command) or "a new one below runs/"
+    place = run_dir or existing(command) or "a new one under runs/"
     for name, value in (
         ("command", shlex.join(command)),
         ("run", str(place)),
-        ("defaults", policy_file.shown(Path()) or "those of --help-all"),
-        ("a stop", "the step is finished, and saved; the same command goes on (exit code 75)"),
+        ("defaults", policy_file.shown(Path()) or "see --help-all"),
+        ("a stop", "the step is finished and saved (exit code 75); the same command resumes"),
     ):
         tell(f"{name + ':':<10}{value}")
-    tell("\nAfter a failure, by the cause that `pitstop why` names:")
+    tell("\nAfter a failure, by the cause that `pitstop why` reports:")
     causes: dict[str, list[str]] = {}
     for cause in sorted(set(CAUSES) - _NO_FAILURES, key=CAUSES.index):
         foreseen = foresee(cause, care.restarts, care.hang, care.rollbacks, on_bad_record)
@@ -211,9 +211,7 @@ def _place(
     if isinstance(run_dir, RemotePlace):
         return local_dir or run_dir.working_copy, run_dir.url
     if local_dir is not None:
-        raise UserError(
-            "--local-dir is for a run whose --run-dir is a URL.", "Name the folder with --run-dir."
-        )
+        raise UserError("--local-dir needs a URL as --run-dir.", "Give the folder with --run-dir.")
     if run_dir is not None:
         return run_dir, ""
     choice = choose(command, takes=bool(settings.take))

@@ -47,78 +47,78 @@ training_options = option_group(
         "--from",
         "weights",
         type=click.Path(path_type=Path),
-        help="Begin a new run with saved weights: .keras, .weights.h5, .safetensors, a SavedModel, "
-        "or a checkpoint of TensorFlow.",
+        help="Start a new run from saved weights: .keras, .weights.h5, .safetensors, a "
+        "SavedModel, or a TensorFlow checkpoint.",
     ),
     click.option(
         "--take",
         multiple=True,
         metavar="NAME|all",
-        help="Go on with the script's value of this hyperparameter (learning_rate, epochs, ...), "
-        "not with the saved one; also where the command has changed.",
+        help="Resume with the script's value of this hyperparameter (learning_rate, epochs, ...) "
+        "instead of the saved one, also if the command has changed.",
     ),
-    click.option("--force", is_flag=True, help="Continue where a difference would make it refuse."),
+    click.option("--force", is_flag=True, help="Resume even if a difference would prevent it."),
     click.option(
         "--deterministic",
         is_flag=True,
-        help="Let TensorFlow use deterministic ops only, as `enable_op_determinism` does: slower "
-        "on a GPU, and the script must set a seed.",
+        help="Make TensorFlow use only deterministic ops, as `enable_op_determinism` does: "
+        "slower on a GPU, and the script must set a seed.",
     ),
     click.option(
         "--every",
         type=INTERVAL,
         default=Interval(),
-        help="A durable checkpoint every so often: 500steps, 10min.  [default: by cost]",
+        help="Interval between durable checkpoints: 500steps, 10min.  [default: by cost]",
     ),
     click.option(
         "--overhead",
         type=SHARE,
         default=Settings.overhead,
-        help="Share of the training time that Pitstop may cost.  [default: 1%]",
+        help="Maximum share of the training time that Pitstop may use.  [default: 1%]",
     ),
     click.option(
         "--on-stop",
         type=click.Choice(("exit", "return")),
         default="exit",
-        help="What a stop does in the script, once its state is saved: exit there, or return from "
-        "`fit` and go on behind it, training no more.  [default: exit]",
+        help="What the script does after a stop has saved its state: exit, or return from `fit` "
+        "and continue without further training.  [default: exit]",
     ),
     click.option(
         "--snapshot-memory",
         "snapshot_memory_bytes",
         type=BYTES,
         default=0,
-        help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
+        help="Maximum memory for snapshots: 2GB.  [default: half of the free memory]",
     ),
     click.option(
         "--input",
         "input_mode",
         type=click.Choice(("auto", "native", "replay")),
         default=Settings.input_mode,
-        help="How the place in the input is saved: the state of its iterator, or a count of "
-        "batches that are drawn again.  [default: auto, by cost]",
+        help="How to save the input position: as the iterator's state, or as the number of "
+        "batches to read again.  [default: auto, by cost]",
     ),
     click.option(
         "--on-bad-record",
         type=click.Choice(("fail", "skip")),
         default=Settings.on_bad_record,
-        help="What to do where a record of a tf.data pipeline cannot be read or decoded: fail as "
-        "the script does, or leave its batch out.  Ten batches at most, or one in ten; the numbers "
-        "are others then.  [default: fail]",
+        help="What to do if a tf.data pipeline cannot read or decode a record: fail, or skip its "
+        "batch (at most ten batches, or one in ten).  Skipping changes the results.  [default: "
+        "fail]",
     ),
     click.option(
         "--flight",
         "flight_seconds",
         type=FLIGHT,
         default=Settings.flight_seconds,
-        help="How often the flight recorder notes memory, processors, disks and the input, or "
+        help="How often the flight recorder samples memory, processors, disks and the input, or "
         "`off`.  [default: 1s]",
     ),
     click.option(
         "--halt-at-step",
         type=click.IntRange(min=0),
         default=0,
-        help="Stop, saved, after this step of the run.  [default: train to the end]",
+        help="Save and stop after this step of the run.  [default: train to the end]",
     ),
     click.option("--die-at-step", type=click.IntRange(min=0), default=0, hidden=True),
 )
@@ -144,7 +144,7 @@ def _care(
     on_oom: str,
 ) -> SupervisionOptions:
     if on_hang == "restart" and not restarts:
-        raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
+        raise click.UsageError("--on-hang restart also needs --restarts, for example --restarts 3.")
     return SupervisionOptions(
         RestartPolicy(restarts, on_hang != "kill", on_oom == "shrink", spare),
         HangPolicy(hang_after, on_hang, replaces_workers=restarts > 0),
@@ -159,52 +159,51 @@ supervision_options = option_group(
         "--restarts",
         type=click.IntRange(min=0),
         default=0,
-        help="Start COMMAND again so many times after a failure that another try can help.  "
-        "[default: 0]",
+        help="Maximum number of restarts after failures that a retry can fix.  [default: 0]",
     ),
     click.option(
         "--spare/--no-spare",
         default=None,
-        help="With --restarts: keep a process ready that has imported the libraries, so that the "
-        "next attempt begins seconds earlier.  It takes some hundred MB.  [default: where "
-        "processors are idle soon, else after some minutes]",
+        help="With --restarts: keep a process ready that has already imported the libraries, so "
+        "that a restart is seconds faster.  It takes a few hundred MB.  [default: when "
+        "processors are idle, or else after some minutes]",
     ),
     click.option(
         "--hang-after",
         type=SECONDS,
         default=HangPolicy.after_seconds,
-        help="The shortest time without progress that counts as a standstill; more where steps "
-        "take long.  [default: 60s; 0: no watch]",
+        help="Minimum time without progress that counts as a hang; longer if steps are slow.  "
+        "[default: 60s; 0: do not watch]",
     ),
     click.option(
         "--on-hang",
         type=click.Choice(("warn", "kill", "restart")),
         default=HangPolicy.action,
-        help="What to do about a standstill, besides recording all stacks; `restart` counts as "
-        "one of --restarts.  [default: warn]",
+        help="What to do about a hang after recording all stacks; `restart` uses one of "
+        "--restarts.  [default: warn]",
     ),
     click.option(
         "--on-nan",
         type=click.Choice(("warn", "rollback")),
         default="warn",
-        help="What to do about a loss or weights that are NaN or infinite, besides saying so: go "
-        "back to the last checkpoint with finite weights, and leave the batch out or lower the "
-        "learning rate.  The numbers are others then.  [default: warn]",
+        help="What to do if the loss or weights become NaN or infinite: warn only, or go back to "
+        "the last checkpoint with finite weights and skip the batch or lower the learning rate.  "
+        "A rollback changes the results.  [default: warn]",
     ),
     click.option(
         "--rollbacks",
         type=click.IntRange(min=1),
         default=10,
-        help="How often a run goes back at most with --on-nan rollback.  [default: 10]",
+        help="Maximum number of rollbacks with --on-nan rollback.  [default: 10]",
     ),
     click.option(
         "--on-oom",
         type=click.Choice(("stop", "shrink")),
         default="stop",
-        help="What to do when a training step runs out of memory: go on from the state before it "
-        "with smaller buffers of the input, which has the same bits; then "
-        "compute each batch in 2, 4, ... parts, whose gradients are added up and applied "
-        "once.  Equal up to rounding, apart from layers that the level names.  [default: stop]",
+        help="What to do if a training step runs out of memory.  `shrink` repeats the step with "
+        "smaller input buffers, which does not change the results; if that is not enough, it "
+        "computes each batch in 2, 4, ... parts and applies the sum of their gradients once: "
+        "equal up to rounding, except for layers that the resume level lists.  [default: stop]",
     ),
 )
 """Adds these options; the command gets `SupervisionOptions`."""
@@ -232,28 +231,27 @@ stop_options = option_group(
         "signals",
         type=SIGNAL_ACTION,
         multiple=True,
-        help="What a signal to `pitstop run` does: stop, now, checkpoint or ignore.  "
-        "[default: HUP=stop INT=stop TERM=stop USR1=stop USR2=checkpoint]",
+        help="What `pitstop run` does on a signal: stop, now, checkpoint or ignore.  [default: "
+        "HUP=stop INT=stop TERM=stop USR1=stop USR2=checkpoint]",
     ),
     click.option(
         "--kill-after",
         type=SECONDS,
-        help="The time from a SIGTERM to the SIGKILL that follows.  [default: what `timeout -k` "
-        "says; 30s in Kubernetes; else unknown]",
+        help="Time between SIGTERM and the SIGKILL that follows.  [default: value of `timeout "
+        "-k`; 30s in Kubernetes; else unknown]",
     ),
     click.option(
         "--preemption",
         type=click.Choice(PREEMPTION_CHOICES),
         default="auto",
-        help="Whose notices that the machine is taken away are followed.  [default: auto, those "
-        "of the cloud that the machine's firmware names]",
+        help="Cloud to ask for preemption notices.  [default: auto, the cloud that the machine's "
+        "firmware names]",
     ),
     click.option(
         "--on-pressure",
         type=click.Choice(("warn", "stop")),
         default="warn",
-        help="What to do when memory or disk gets short, besides saving what was trained.  "
-        "[default: warn]",
+        help="What to do, after saving, when memory or disk space runs low.  [default: warn]",
     ),
 )
 """Adds --signal, --kill-after, --preemption and --on-pressure; the command gets a `StopPolicy`."""
@@ -280,19 +278,19 @@ retention_options = option_group(
     click.option(
         "--keep",
         type=click.IntRange(min=1),
-        help="How many of the newest checkpoints to keep.  [default: 3]",
+        help="Number of newest checkpoints to keep.  [default: 3]",
     ),
     click.option(
         "--keep-every",
         type=SECONDS,
-        help="Keep the first checkpoint of every such span of time too: 6h.",
+        help="Also keep the first checkpoint of each period of this length: 6h.",
     ),
     click.option(
         "--keep-best",
         type=BEST_RULE,
         multiple=True,
-        help="Keep the best by a metric of the epochs too: val_loss:3, val_accuracy, bleu:max:2; "
-        "may be given several times.",
+        help="Also keep the best checkpoints by an epoch metric: val_loss:3, val_accuracy, "
+        "bleu:max:2; can be repeated.",
     ),
 )
 """Adds --keep, --keep-every and --keep-best; the command gets a `Retention`."""

@@ -24,10 +24,10 @@ from pitstop.supervisor.status import Status, replay_text, stored_status
 
 @click.command()
 @click.argument("run", type=PLACE, required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: bool) -> None:
-    """Show where RUN is, a folder or the URL of a mirror; each member of a launch.
+    """Show the progress of RUN, a folder or the URL of a mirror; for a launch, of each member.
 
     Without RUN: the only run under runs/, or all of them.
     """
@@ -113,7 +113,7 @@ def _position(status: Status) -> str:
         return f"{status.step}"
     epoch = f", epoch {status.epoch + 1}"
     of_epochs = f" of {status.epochs}" if status.epochs else ""
-    inside = "" if status.step_in_epoch is None else f", step {status.step_in_epoch} in it"
+    inside = "" if status.step_in_epoch is None else f", step {status.step_in_epoch} of the epoch"
     return f"{status.step}{epoch}{of_epochs}{inside}"
 
 
@@ -131,12 +131,12 @@ def _progress(status: Status) -> str:
     if not status.on_hang:
         return "not watched"
     if status.silent_seconds is None or status.patience_seconds is None:
-        return f"watched as soon as it trains (--on-hang {status.on_hang})"
+        return f"watched once training starts (--on-hang {status.on_hang})"
     ago = duration(status.silent_seconds)
     if status.standstill:
         return f"none for {ago}: {status.standstill}"
     longest = duration(status.patience_seconds)
-    return f"{ago} ago, a standstill after {longest} (--on-hang {status.on_hang})"
+    return f"{ago} ago, a hang after {longest} (--on-hang {status.on_hang})"
 
 
 def _attempt(status: Status) -> str:
@@ -156,8 +156,8 @@ def _saved(status: Status) -> str:
     common = status.common_step
     parts.append("" if common is None else f"step {common} by all members")
     every = status.checkpoint_interval_seconds
-    parts.append("" if every is None else f"again every {duration(every)}")
-    parts.append(f"memory lost {status.losses} times before" if status.losses else "")
+    parts.append("" if every is None else f"every {duration(every)}")
+    parts.append(f"snapshots in memory were lost {status.losses} times" if status.losses else "")
     return ", ".join(part for part in parts if part)
 
 
@@ -167,13 +167,13 @@ def _memory(status: Status) -> str:
     if own is not None and status.memory_bytes is not None and status.memory_bytes > own:
         parts.append(f"{status.memory_bytes >> 20} MiB with its children")
     if snapshots is not None:
-        where = " in a file of the run's folder" if status.snapshot_backing == "file" else ""
+        where = " in a file in the run folder" if status.snapshot_backing == "file" else ""
         limit = status.snapshot_limit_bytes
-        allowed = "half of what is free" if limit is None else f"{limit >> 20} MiB"
-        parts.append(f"{snapshots >> 20} MiB for snapshots{where} (allowed: {allowed})")
+        allowed = "half of the free memory" if limit is None else f"{limit >> 20} MiB"
+        parts.append(f"{snapshots >> 20} MiB for snapshots{where} (limit: {allowed})")
     return ", ".join(part for part in parts if part)
 
 
 def _input(status: Status) -> str:
     share = status.input_share
-    return "" if share is None else f"{share:.0%} of the steps' time is waiting for it"
+    return "" if share is None else f"{share:.0%} of step time spent waiting for it"

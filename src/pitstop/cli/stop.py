@@ -26,15 +26,15 @@ _Request = Callable[[LiveRun], None]
 @click.command()
 @click.argument("run", type=RUN, required=False)
 @click.option("--now", is_flag=True, help="Do not finish the step: stop at the last snapshot.")
-@click.option("--after-epoch", is_flag=True, help="Stop when the epoch under way has ended.")
-@click.option("--no-wait", is_flag=True, help="Return when the request has arrived.")
+@click.option("--after-epoch", is_flag=True, help="Stop at the end of the current epoch.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the run to end.")
 def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> None:
-    """Stop RUN so that it can go on: finish the step, save, exit 75.
+    """Stop RUN so that it can resume: finish the step, save, exit 75.
 
-    Of a launch: all members, the leader first.
+    For a launch, this stops all members, the leader first.
     """
     if now and after_epoch:
-        raise UserError("--now does not wait for an epoch.", "Leave --now or --after-epoch out.")
+        raise UserError("--now and --after-epoch cannot be used together.", "Use only one of them.")
     request = LiveRun.stop_after_epoch if after_epoch else partial(LiveRun.stop, now=now)
     gang = find_gang(run)
     folders = [find_run(run)] if gang is None else begun(gang)
@@ -82,14 +82,14 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
     if live is not None:
         live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
-        return f"{folder.path} is still being saved by a process that lost its supervisor."
+        return f"{folder.path} is still being saved by a process that has lost its supervisor."
     return describe_end(folder, stored_status(folder), was_live=live is not None)
 
 
 def _wake(folder: RunFolder, pid: int) -> None:
     """Lets a process of the run go on that is suspended, so that the run can stop."""
     if pid:
-        tell(f"{folder.path} is suspended; process {pid} goes on, so that it can stop.")
+        tell(f"{folder.path} is suspended; continuing process {pid} so that it can stop.")
         wake(pid)
 
 

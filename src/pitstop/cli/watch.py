@@ -25,20 +25,20 @@ _ANY_PORT = "127.0.0.1:0"
     is_flag=False,
     flag_value=_ANY_PORT,
     metavar="ADDRESS",
-    help=f"Show a web page at this address.  [without one: {_ANY_PORT}, a free port]",
+    help=f"Serve a web page at this address.  [without an address: {_ANY_PORT}, a free port]",
 )
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A name by which a proxy shows the page, such as that of a JupyterHub.",
+    help="Host name of a proxy that shows the page, such as a JupyterHub.",
 )
 def watch(run: Path | None, address: str | None, names: tuple[str, ...]) -> None:
-    """Watch RUN, or all runs below FOLDER (default: runs/), as they go.
+    """Watch RUN, or all runs under FOLDER (default: runs/), live.
 
     In this terminal, or on a web page.  A page on loopback has buttons; on any
-    other address it only shows.
+    other address it is read-only.
     """
     root = _root(run)
     if address is None:
@@ -50,7 +50,7 @@ def watch(run: Path | None, address: str | None, names: tuple[str, ...]) -> None
     except OSError as error:
         reason = error.strerror or str(error)
         raise EnvironmentFault(
-            f"Nothing can listen at {address}: {reason}.", "Name another address with --http."
+            f"Cannot listen on {address}: {reason}.", "Give another address with --http."
         ) from error
     tell(server.link)
     serve(server)
@@ -68,5 +68,5 @@ def _root(run: Path | None) -> Path:
 def _split(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UserError(f"{address} is no address.", f"Write it as {_ANY_PORT}.")
+        raise UserError(f"{address} is not an address.", f"Write it as {_ANY_PORT}.")
     return host.strip("[]") or "127.0.0.1", int(port)

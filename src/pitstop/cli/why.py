@@ -26,7 +26,7 @@ from pitstop.supervisor.status import SUSPENDED
 
 @click.command()
 @click.argument("run", type=PLACE, required=False)
-@click.option("--attempt", type=click.IntRange(min=1), help="An earlier one.  [default: the last]")
+@click.option("--attempt", type=click.IntRange(min=1), help="Attempt to explain.  [default: last]")
 @report_forms
 @click.pass_context
 def why(
@@ -36,10 +36,10 @@ def why(
     attempt: int | None,
     forms: OutputFormats,
 ) -> None:
-    """Tell why RUN stopped: the cause, what to do, and the evidence.
+    """Explain why RUN stopped: the cause, what to do, and the evidence.
 
-    RUN is a folder, or the URL of a mirror.  Of a launch: why the member that
-    failed first did, and who failed for it.
+    RUN is a folder, or the URL of a mirror.  For a launch, explains the member
+    that failed first, and lists the members that failed because of it.
     """
     if (gang := find_gang(run)) is not None:
         deliver_gang(*_report_on_all(gang, attempt), forms)
@@ -54,7 +54,7 @@ def _report_on_all(gang: GangFolder, attempt: int | None) -> tuple[GangReport, P
         ended = ended_seconds(folder.path)
         members.append(MemberReport(task_name(folder.path), found, ended))
     if not members:
-        raise RunNotFound(f"No member of {gang.path} has begun.", "Launch it again.")
+        raise RunNotFound(f"No member of {gang.path} has started.", "Run the launch command again.")
     found_all = of_members(str(gang.path), members)
     return found_all, pages[Path(found_all.first.report.name)]
 

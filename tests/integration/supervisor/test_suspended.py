@@ -37,6 +37,6 @@ def test_all_clients_agree_on_a_suspended_run_and_stop_wakes_it(tmp_path: Path, 
     refused = call(tmp_path, "checkpoint", "run")
     assert (refused.returncode, f"kill -CONT {pid}".encode() in refused.stderr) == (2, True)
     stopped = call(tmp_path, "stop", "run")
-    assert stopped.stdout.startswith(f"run is suspended; process {pid} goes on".encode())
+    assert stopped.stdout.startswith(f"run is suspended; continuing process {pid}".encode())
     assert b"run is stopped; saved at step" in stopped.stdout
     assert finish(run).returncode == 75

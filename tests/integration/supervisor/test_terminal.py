@@ -131,7 +131,7 @@ def test_control_z_stops_the_script_too_and_it_goes_on_later(tmp_path: Path) -> 
     until(lambda: trainer.status() != "stopped")
     os.kill(terminal.pid, signal.SIGTSTP)
     os.waitpid(terminal.pid, os.WUNTRACED)
-    assert call(tmp_path, "stop", "run").stdout.startswith(b"run is suspended; process")
+    assert call(tmp_path, "stop", "run").stdout.startswith(b"run is suspended; continuing process")
     assert terminal.wait() == 75
 
 
