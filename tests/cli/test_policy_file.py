@@ -36,10 +36,10 @@ def test_nothing_is_altered_or_started_again_by_default(
     said = _foretold(capsys)
     assert "command:  true 'some words'" in said
     assert "a new one under runs/" in said
-    assert "start it again from" not in said
+    assert "restart from" not in said
     assert "explain, and end" in _of("nan_loss", said)
-    assert "--restarts would" in _of("native_crash", said)
-    assert "--restarts would" not in _of("user_code_error", said)
+    assert "use --restarts" in _of("native_crash", said)
+    assert "use --restarts" not in _of("user_code_error", said)
     assert "completed_normally" not in said
 
 
@@ -49,15 +49,15 @@ def test_what_the_file_says_holds_and_the_command_line_more(
     Path(PITSTOP).write_text('restarts = 3\non-nan = "rollback"\non-oom = "shrink"\n')
     said = _foretold(capsys)
     assert "pitstop.toml: restarts = 3, on-nan = rollback, on-oom = shrink" in said
-    assert "3 times at most, until it has failed 6 times" in _of("killed_from_outside", said)
-    assert "leave the batch out" in _of("nan_loss", said)
+    assert "at most 3 times, until it has failed 6 times" in _of("killed_from_outside", said)
+    assert "skip the batch" in _of("nan_loss", said)
     assert "in 2, 4, ... 64 parts" in _of("gpu_oom", said)
-    assert "where a data worker has died, start it again" in _of("hang_or_stall", said)
+    assert "if a data worker has died, restart" in _of("hang_or_stall", said)
     said = _foretold(capsys, "--restarts", "0", "--on-nan", "warn")
-    assert "start it again from" not in said
+    assert "restart from" not in said
     assert "explain, and end" in _of("nan_loss", said)
     said = _foretold(capsys, "--on-hang", "restart")
-    assert _of("hang_or_stall", said).startswith("  start it again")
+    assert _of("hang_or_stall", said).startswith("  restart from")
 
 
 def test_a_table_of_pyproject_serves_where_there_is_no_file_of_its_own(

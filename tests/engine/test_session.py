@@ -70,8 +70,8 @@ def test_opening_introduces_the_process(tmp_path: Path, make: MakeSupervisor) ->
 
 
 def test_a_refused_process_is_told_why(tmp_path: Path) -> None:
-    path = answering(tmp_path, Refusal("process 7 trains in this run"), [])
-    with pytest.raises(ProtocolMismatch, match="process 7 trains"):
+    path = answering(tmp_path, Refusal("process 7 already trains in this run"), [])
+    with pytest.raises(ProtocolMismatch, match="process 7 already trains"):
         Session.open(path, VERSIONS)
 
 

@@ -79,7 +79,7 @@ def test_script_that_exits_at_once(tmp_path: Path) -> None:
     ended, found = run.attempt(), run.why()
     assert ended.returncode == 3
     assert _says(ended, "exit code 3", "nothing was saved")
-    assert _says(ended, "`pitstop why run` tells why; run it again")
+    assert _says(ended, "`pitstop why run` explains why; run it again")
     assert found["summary"].startswith("The script ended itself with exit code 3")
     assert "no configuration file" in [item["text"] for item in found["evidence"]]
     assert "sys.exit" in found["advice"][0]
@@ -99,7 +99,7 @@ def test_script_that_does_not_train(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "no_training.py")
     ended = run.attempt()
     assert ended.returncode == 0
-    assert _says(ended, "No Keras training was seen", "They need `model.fit`")
+    assert _says(ended, "No Keras training was seen", "Snapshots need `model.fit`")
 
 
 # -- run folders that cannot be used -------------------------------------------------

@@ -104,7 +104,7 @@ def test_disk_that_is_full(tmp_path: Path, small_disk: Path, baseline: Baseline)
     ended = finish(process)
     assert ended.returncode == 128 + signal.SIGKILL
     assert b"could not be saved" in ended.stderr
-    assert b"Training goes on" in ended.stderr
+    assert b"Training continues" in ended.stderr
     assert next(row["step"] for row in run.verify() if not row["problem"]) == good
 
     ballast.unlink()

@@ -89,7 +89,7 @@ def test_a_run_that_began_with_weights_is_resumed_to_the_same_bits(
     copy.unlink()
     resumed = halves.attempt("--from", str(weights))
     assert resumed.returncode == 0, resumed.stderr
-    assert b"goes on from its own state" in resumed.stderr
+    assert b"resumes its own state" in resumed.stderr
     assert halves.last(Restored).level == "exact"
     assert len([each for each in halves.events(Notice) if each.code == "started_from"]) == 1
     expected, found = arrays_in(whole.folder / "out.npz"), arrays_in(halves.folder / "out.npz")

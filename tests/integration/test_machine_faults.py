@@ -58,7 +58,7 @@ def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None
         run.until_training(run.status()["step"] + 3)
         assert run.pitstop("stop").returncode == 0
         ended = finish(process)
-        assert b"Training goes on" in ended.stderr
+        assert b"Training continues" in ended.stderr
         assert b"could not be saved" in ended.stderr
     with machine.mended_disk(tmp_path / "run"):
         assert_finishes(run, tmp_path, baseline, good)

@@ -85,7 +85,10 @@ def test_an_input_that_holds_too_much_finishes_with_the_same_bits(
     # What is read ahead fills the memory before the first step.
     assert kind != "cache" or run.last(Restored).step > 0
     assert run.last(LevelKnown).level == "exact_by_replay"
-    assert f"the input holds less, in the same order: {buffer}" in ended.stderr.decode()
+    assert (
+        f"repeating it with smaller input buffers, in the same order: {buffer}"
+        in ended.stderr.decode()
+    )
     assert_identical(expected, tmp_path / "out.npz")
 
 
@@ -97,4 +100,4 @@ def test_memory_that_is_used_up_before_a_step_is_not_the_batchs(tmp_path: Path) 
     run = KerasRun(tmp_path, str(script))
     assert ended.returncode == 1
     assert run.events(BatchDivided) == []
-    assert "outside of a training step" in run.last(DivisionRefused).reason
+    assert "outside a training step" in run.last(DivisionRefused).reason

@@ -28,5 +28,5 @@ def test_the_status_tells_how_many_batches_are_drawn_again(
     shown = run.pitstop("status").stdout.decode()
     gate.touch()
     assert launch.finish(resumed).returncode == 0
-    assert "finding step 30: 25 of 30 batches" in shown
+    assert "replaying to step 30: 25 of 30 batches" in shown
     assert_identical(baseline(ARGUMENTS), tmp_path / OUT)

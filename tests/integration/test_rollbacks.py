@@ -32,7 +32,7 @@ def test_a_batch_with_a_bad_record_is_left_out_and_kept_for_a_look(
         assert kept["y"].shape == (32, 1)
     level = run.events(LevelKnown)[-1]
     assert level.level == "not_exact"
-    assert "the batch of step 8 is left out" in level.reason
+    assert "the batch of step 8 is skipped" in level.reason
 
 
 @pytest.mark.parametrize(

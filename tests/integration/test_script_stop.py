@@ -25,7 +25,7 @@ def test_a_callback_stops_the_run_behind_its_step_and_the_run_goes_on(tmp_path: 
     assert (asked.source, asked.reason) == ("script", "26 steps are enough for today")
     assert (at.step, at.epoch, at.step_in_epoch, at.phase) == (26, 1, 6, "train")
     assert last(tmp_path, AttemptEnded).checkpoint_step == 26
-    assert b"as the script asks: 26 steps are enough for today" in stopped.stderr
+    assert b"as the script requests: 26 steps are enough for today" in stopped.stderr
 
     resumed = _attempt(tmp_path)
     assert resumed.returncode == 0, resumed.stderr

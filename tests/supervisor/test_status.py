@@ -45,7 +45,7 @@ def test_while_the_input_is_replayed_the_step_is_the_checkpoint_s() -> None:
     beacon.write_replay(40, 7, 12)
     during = live_status(Status(""), State.RUNNING, attempt_state, beacon.progress(), 0.0)
     assert (before.step, before.phase, replay_text(before)) == (40, "restoring", "")
-    assert replay_text(during) == "finding step 40: 7 of 12 batches"
+    assert replay_text(during) == "replaying to step 40: 7 of 12 batches"
 
 
 @pytest.mark.parametrize("state", [State.ENDING, State.SAVING, State.SAVED])

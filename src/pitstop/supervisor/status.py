@@ -150,7 +150,7 @@ def _of_role(status: Status, role: events.RoleTaken | None) -> Status:
     """The status of a run with a process that has a part in a cluster, and is not saved."""
     if role is None or status.level:
         return status
-    reason = f"process {role.pid} {role.part}, and is not saved"
+    reason = f"process {role.pid} {role.part} and is not saved"
     return replace(status, level="not_exact", level_reason=reason)
 
 
@@ -209,7 +209,7 @@ def replay_text(status: Status) -> str:
     if status.batches_to_replay is None:
         return ""
     drawn = f"{status.replayed_batches} of {status.batches_to_replay}"
-    return f"finding step {status.replay_step}: {drawn} batches"
+    return f"replaying to step {status.replay_step}: {drawn} batches"
 
 
 def _json_loss(loss: float) -> float | str | None:

@@ -155,7 +155,7 @@ def _settings(
     """Those that were asked for, with what the attempts before have left to this one."""
     asked = request.settings.start_from
     if asked and saved:
-        say(f"{request.run_dir} goes on from its own state, not from {asked}; --new starts over.")
+        say(f"{request.run_dir} resumes its own state, not {asked}; use --new to start over.")
     infos = [entry.manifest.info for entry in saved if entry.manifest]
     return replace(
         request.settings,
@@ -178,7 +178,7 @@ def _open_event_log(
     except OSError as error:
         raise RunFolderUnwritable(
             f"{folder.journal} cannot be written: {error.strerror}.",
-            "Free disk space or mend the folder's permissions.",
+            "Free disk space, or fix the folder's permissions.",
         ) from error
     return stack.enter_context(closing(event_log))
 
@@ -325,7 +325,7 @@ def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> Ru
             if not is_lost or time.monotonic() >= give_up_at:
                 raise
         if not told:
-            say("waiting for the last attempt to be saved.")
+            say("waiting until the last attempt is saved.")
         told = True
         time.sleep(_RETRY_SECONDS)
 

@@ -36,7 +36,7 @@ from tests.diagnosis.attempts import (
     stopped,
 )
 
-_TIME = "9.0 s left of 3h50m (--max-time), up to 9.5 s needed to stop"
+_TIME = "9.0 s left of 3h50m (--max-time), and stopping needs up to 9.5 s"
 
 CASES: list[Case] = [
     ("all epochs done", completed(epoch(4), *FINISHED), "completed_normally"),
@@ -218,9 +218,9 @@ def test_a_loop_of_the_script_s_own_has_steps_and_no_epochs(kind: str) -> None:
 
 
 def test_a_forced_stop_says_what_was_waited_for() -> None:
-    late = StopDeadlinePassed(20.0, "validation", "no boundary was reached (validation)")
+    late = StopDeadlinePassed(20.0, "validation", "no step ended (phase: validation)")
     finding = finding_of(stopped(StopRequested("command", "graceful"), late, killed()))
-    assert "ended by force after 20 s: no boundary was reached (validation)." in finding.summary
+    assert "ended by force after 20 s: no step ended (phase: validation)." in finding.summary
 
 
 def test_a_closed_terminal_gets_the_advice_for_it() -> None:

@@ -42,7 +42,7 @@ ENDED = replace(WARNED, action="kill")
 BY_WORKER = replace(
     ENDED,
     doing="worker",
-    place="it waits for a data worker that is dead: process 9, ended by SIGKILL",
+    place="it waits for a dead data worker: process 9, ended by SIGKILL",
     workers=["process 9, ended by SIGKILL"],
 )
 DIED = WorkerDied(9, signal="SIGKILL")

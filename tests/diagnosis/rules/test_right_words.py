@@ -141,7 +141,7 @@ def test_weights_that_are_not_finite_are_told_and_outweigh_a_finite_loss() -> No
     weights = NonFiniteWeights(120, ["dense/kernel", "a", "b", "c"], 90)
     line = notices.line_for(weights)
     assert "at step 120: dense/kernel, a, b, ...." in line
-    assert "The last checkpoint without any: step 90" in line
+    assert "The last checkpoint without them: step 90" in line
     finding = finding_of(completed(weights, *FINISHED))
     assert finding.cause == "nan_loss"
     assert "Weights were NaN or infinite at step 120, and finite at step 90" in finding.summary

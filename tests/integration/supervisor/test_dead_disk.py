@@ -37,7 +37,7 @@ def test_a_second_stop_leaves_it_to_its_process(tmp_path: Path) -> None:
     run.send_signal(signal.SIGINT)
     ended = finish(run)
     assert ended.returncode == 75
-    assert b"The last save was not waited for" in ended.stderr
+    assert b"The last save is not finished" in ended.stderr
     assert last(tmp_path, AttemptEnded).state == "stopped"
 
     persister.resume()

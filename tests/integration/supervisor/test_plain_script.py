@@ -56,7 +56,7 @@ def test_the_last_attempt_may_still_be_saved(tmp_path: Path) -> None:
     waiting = run_script(tmp_path, "print('trained')")
     try:
         assert waiting.stderr is not None
-        assert any(b"waiting for the last attempt to be saved" in line for line in waiting.stderr)
+        assert any(b"waiting until the last attempt is saved" in line for line in waiting.stderr)
     finally:
         lock.close()
     ended = finish(waiting)

@@ -51,7 +51,7 @@ def _check_stopped(folder: Path, ended: subprocess.CompletedProcess[bytes]) -> S
     assert end.checkpoint_step == end.step == last(folder, TrainerStopped).step
     assert processes_in(folder) == []
     assert asked.source == "preemption"
-    assert b"the machine is taken away" in ended.stderr
+    assert b"the cloud is taking this machine away" in ended.stderr
     why = json.loads(call(folder, "why", "run", "--json").stdout)
     assert why["cause"] == "preempted_or_terminated"
     assert asked.reason in why["summary"]

@@ -67,7 +67,7 @@ def test_when_all_are_used_up_the_exit_code_is_the_scripts(tmp_path: Path) -> No
     ended = finish(run_script(tmp_path, _DIES, "--restarts", 1))
     assert ended.returncode == 137
     assert len(events(tmp_path, AttemptEnded)) == 2
-    assert "used up (1)" in last(tmp_path, RestartRefused).reason
+    assert "no restarts left (1 used)" in last(tmp_path, RestartRefused).reason
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_signal_during_the_wait_ends_it_at_once(tmp_path: Path, number: signal
     assert (cancelled.source, cancelled.signal) == ("signal", number.name)
     assert len(events(tmp_path, AttemptStarted)) == 4
     assert events(tmp_path, StopRequested) == []
-    assert b"stopped while waiting to start again" in ended.stderr
+    assert b"stopped while waiting to restart" in ended.stderr
 
 
 def test_pitstop_stop_and_the_file_end_a_wait_and_status_answers(tmp_path: Path) -> None:

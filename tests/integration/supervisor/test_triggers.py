@@ -82,7 +82,7 @@ def test_a_file_in_the_run_folder_stops_it_and_is_gone(tmp_path: Path) -> None:
         "the node is needed",
     )
     assert not (tmp_path / "run" / "stop").exists()
-    assert b"as the file stop in the run folder asks: the node is needed" in ended.stderr
+    assert b"as the file stop in the run folder requests: the node is needed" in ended.stderr
     cause, summary = _cause(tmp_path)
     assert cause == "stop_requested"
     assert "the node is needed" in summary
@@ -146,7 +146,7 @@ def test_sigusr2_takes_a_checkpoint_and_training_goes_on(tmp_path: Path) -> None
     ended = finish(run)
     assert ended.returncode == 75
     assert [each.source for each in events(tmp_path, StopRequested)] == ["command"]
-    assert b"a checkpoint is taken at the next step" in ended.stderr
+    assert b"saving a checkpoint at the next step" in ended.stderr
 
 
 def _requested(folder: Path) -> int:
@@ -176,7 +176,7 @@ def test_what_signals_do_can_be_chosen(tmp_path: Path) -> None:
     ended = finish(run)
     _check_saved_at_a_step(tmp_path, ended.returncode)
     assert [each.signal for each in events(tmp_path, StopRequested)] == ["SIGUSR2"]
-    assert b"SIGUSR1: a checkpoint is taken" in ended.stderr
+    assert b"SIGUSR1: saving a checkpoint" in ended.stderr
     assert _cause(tmp_path)[0] == "stop_requested"
 
 
@@ -229,7 +229,7 @@ def test_a_script_that_does_not_train_stops_itself(tmp_path: Path, call_it: str)
     asked = last(tmp_path, StopRequested)
     assert ended.returncode == 75
     assert (asked.source, asked.reason) == ("script", "enough")
-    assert b"as the script asks: enough" in ended.stderr
+    assert b"as the script requests: enough" in ended.stderr
     assert processes_in(tmp_path) == []
 
 

@@ -82,7 +82,7 @@ def test_a_step_that_waits_is_a_step() -> None:
     found = judge(HangEvidence(Phase.TRAIN, (STEP,), (ASLEEP,)))
     assert (found.doing, found.place) == (
         "step",
-        "in a step, which waits or computes at /app/train.py:7 in main()",
+        "in a step, waiting or computing at /app/train.py:7 in main()",
     )
 
 

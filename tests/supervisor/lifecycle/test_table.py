@@ -62,7 +62,7 @@ def test_every_state_that_is_not_final_has_a_way_on() -> None:
 
 
 def test_pair_that_cannot_happen_names_both() -> None:
-    with pytest.raises(InternalFault, match=r"'saved'.*'trainer connected'"):
+    with pytest.raises(InternalFault, match=r"'trainer connected'.*'saved'"):
         advance(State.SAVED, Trigger.TRAINER_CONNECTED)
 
 

@@ -93,7 +93,7 @@ def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None
     answer = theirs.receive()
     assert (answer.message.type, body_of(answer)["reason"]) == (
         "refusal",
-        "process 5 trains in this run",
+        "process 5 already trains in this run",
     )
     theirs.close()
 
@@ -144,7 +144,7 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
     ("protocol", "pid", "seated", "taken", "text"),
     [
         (PROTOCOL, 6, 0, False, ""),
-        (PROTOCOL, 6, 5, True, "process 5 trains"),
+        (PROTOCOL, 6, 5, True, "process 5 already trains"),
         (PROTOCOL, 5, 5, True, ""),
         (PROTOCOL + 1, 6, 0, False, "protocol"),
     ],

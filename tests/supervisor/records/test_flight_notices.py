@@ -23,7 +23,7 @@ LEAK = ExhaustionForecast(
 
 def test_a_leak() -> None:
     assert line_for(LEAK) == (
-        "out of memory in about 40 minutes: for 14 minutes it has taken 1.2 MB each second more; "
+        "out of memory in about 40 minutes: use has grown by 1.2 MB each second for 14 minutes; "
         "2.9 GB are left of its cgroup."
     )
     assert short_forecast(LEAK) == "out of memory in about 40 minutes"
@@ -31,17 +31,17 @@ def test_a_leak() -> None:
 
 def test_a_leak_of_python_objects() -> None:
     line = line_for(replace(LEAK, growing="python"))
-    assert "each second more, and so do Python's objects; " in line
+    assert "for 14 minutes, as have Python's objects; " in line
 
 
 def test_what_is_slow_is_told_by_the_hour() -> None:
     slow = replace(LEAK, resource="disk", place="/data", per_second=5e3, seconds_left=580_000.0)
     assert line_for(slow) == (
-        "out of disk space in about 7 days: for 14 minutes it has taken 18.0 MB each hour more; "
+        "out of disk space in about 7 days: use has grown by 18.0 MB each hour for 14 minutes; "
         "2.9 GB are left on /data."
     )
 
 
 def test_what_is_counted_is_no_size() -> None:
     files = replace(LEAK, resource="open_files", place="", left=900.0, per_second=0.5)
-    assert "30 each minute more; 900 are left." in line_for(files)
+    assert "30 each minute for 14 minutes; 900 are left." in line_for(files)

@@ -35,20 +35,20 @@ _RUN = Path("runs/a")
             Restored(5, 0, 5, "not_exact", "a generator", 0.5, 0),
             "resuming at step 5: not exact: a generator",
         ),
-        (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
-        (StopRequested("setting", "graceful"), "stopping at the step it was told to."),
-        (StopRequested("signal", "now"), "stopping at once, at the last snapshot."),
+        (StopRequested("signal", "graceful"), "stopping (press Ctrl-C again to stop immediately)."),
+        (StopRequested("setting", "graceful"), "stopping at the step that --halt-at-step set."),
+        (StopRequested("signal", "now"), "stopping immediately, at the last snapshot."),
         (
             StopRequested("file", "graceful"),
-            "stopping, as the file stop in the run folder asks.",
+            "stopping, as the file stop in the run folder requests.",
         ),
         (
             StopRequested("script", "graceful", reason="good enough"),
-            "stopping, as the script asks: good enough.",
+            "stopping, as the script requests: good enough.",
         ),
         (
             StopRequested("time_limit", "graceful", reason="9.0 s left of 1h00m (Slurm)"),
-            "stopping, the time is nearly up: 9.0 s left of 1h00m (Slurm).",
+            "stopping, the time limit is near: 9.0 s left of 1h00m (Slurm).",
         ),
         (LevelKnown("exact"), ""),
         (
@@ -57,9 +57,9 @@ _RUN = Path("runs/a")
         ),
         (
             CheckpointFailed(7, "The disk is full.", "Free some."),
-            "step 7 could not be saved: The disk is full. Free some. Training goes on.",
+            "step 7 could not be saved: The disk is full. Free some. Training continues.",
         ),
-        (InstrumentationUnavailable("Keras 2."), "no snapshots in this attempt: Keras 2."),
+        (InstrumentationUnavailable("Keras 2."), "nothing can be saved in this attempt: Keras 2."),
         (Notice("x", "A thing.", "Do this."), "A thing. Do this."),
         (FitEnded(0, 1, 1, 1), ""),
     ],
@@ -90,7 +90,7 @@ def test_failed_run_names_the_code_and_the_next_command() -> None:
     refused = AttemptState(checkpoint_step=9, checkpoint="9", rollback_refused=True)
     for state in (State.STOPPED, State.COMPLETED, State.FAILED):
         [line] = final_lines(state, 1, refused, _RUN)
-        assert "would come to the same" in line
+        assert "would fail the same way" in line
         assert "to go on" not in line
     lines = final_lines(State.FAILED, 137, AttemptState(), _RUN)
     assert "exit code 137; nothing was saved" in lines[0]

@@ -24,8 +24,10 @@ def test_a_standstill_says_how_long_where_and_what_is_done() -> None:
     assert line_for(STALLED) == f"{where}: {STALLED.place}."
     ended = line_for(replace(STALLED, action="kill", stacks_file="attempts/1/stacks.txt"))
     assert "Stacks: attempts/1/stacks.txt." in ended
-    assert ended.endswith("It is ended, as --on-hang asks.")
-    assert line_for(replace(STALLED, action="restart")).endswith("It is ended and started again.")
+    assert ended.endswith("It is being killed, as --on-hang requests.")
+    assert line_for(replace(STALLED, action="restart")).endswith(
+        "It is being killed and restarted."
+    )
 
 
 def test_restarts_say_what_comes_next() -> None:
@@ -33,7 +35,7 @@ def test_restarts_say_what_comes_next() -> None:
     assert planned == "failed (worker_lost); restart 2 of 5 in 1.3 s."
     at_once = line_for(RestartPlanned("native_crash", 0.0, 1, 5))
     assert at_once == "failed (native_crash); restart 1 of 5 at once."
-    assert line_for(RestartRefused("unknown", "why")) == "not started again: why."
+    assert line_for(RestartRefused("unknown", "why")) == "not restarted: why."
     assert "run the same command again" in line_for(RestartCancelled("file"))
     assert "after 90 s" in line_for(TrainingWentOn(90.0))
 

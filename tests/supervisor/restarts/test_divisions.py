@@ -58,7 +58,7 @@ def test_memory_that_grows_is_not_the_batchs() -> None:
     shuffles = FitStarted(0, 3, 100, {"pipeline": "TensorSlice > Shuffle 90000 > Batch 32"})
     kept = decide("host_oom_killed", _journal((shuffles, _exit(51))))
     assert isinstance(kept, DivisionRefused)
-    assert kept.reason.endswith("Shuffle 90000 keeps its buffer, or the order would change")
+    assert kept.reason.endswith("Shuffle 90000 keeps its buffer, to keep the order")
     # Counted from where the attempt began.
     resumed = (Restored(1000, 3, 10, "exact", "", 0.1, 0), _exit(1050))
     assert isinstance(decide("host_oom_killed", _journal(resumed)), BatchDivided)
@@ -70,14 +70,14 @@ def test_memory_that_grows_is_not_the_batchs() -> None:
 def test_memory_used_up_outside_of_a_step(phase: str) -> None:
     decision = decide("host_alloc_failure", _journal((_exit(7, phase),)))
     assert isinstance(decision, DivisionRefused)
-    assert "outside of a training step" in decision.reason
+    assert "outside a training step" in decision.reason
 
 
 def test_a_step_that_cannot_be_divided_is_not_tried_again() -> None:
     divided = BatchDivided("gpu_oom", 1, 2)
     told = Notice(NOT_DIVIDED, "The batch is not computed in parts.")
     decision = decide("gpu_oom", _journal((_exit(0), divided), (told, _exit(0))))
-    assert decision == DivisionRefused("its steps cannot be computed in parts")
+    assert decision == DivisionRefused("its batches cannot be computed in parts")
 
 
 def test_only_the_last_attempt_counts() -> None:

@@ -75,7 +75,7 @@ def test_a_read_that_failed_is_retried_whatever_it_is_called() -> None:
     assert decide(failures, MANY, 0.5).wait_seconds is not None
     assert "6 times in a row" in decide([*failures, failures[0]], MANY, 0.5).reason
     other = [*failures, AttemptFailure("data_error", 5)]
-    assert "would come back" in decide(other, MANY, 0.5).reason
+    assert "would happen again" in decide(other, MANY, 0.5).reason
 
 
 def test_waits_grow_while_nothing_is_gained_and_begin_again_with_a_new_step() -> None:
@@ -88,7 +88,7 @@ def test_waits_grow_while_nothing_is_gained_and_begin_again_with_a_new_step() ->
 def test_the_same_cause_at_the_same_step_twice_is_enough() -> None:
     decision = _after((CRASHED, 47), (CRASHED, 47))
     assert decision.wait_seconds is None
-    assert decision.reason == "native_crash twice in a row, and no new step since"
+    assert decision.reason == "native_crash twice in a row without a new step"
 
 
 def test_an_earlier_step_is_no_progress() -> None:
@@ -111,7 +111,7 @@ def test_the_number_of_restarts_is_kept() -> None:
     assert _after(*steps[:3], policy=RestartPolicy(3)).wait_seconds is not None
     decision = _after(*steps, policy=RestartPolicy(3))
     assert decision.wait_seconds is None
-    assert "used up (3)" in decision.reason
+    assert "no restarts left (3 used)" in decision.reason
 
 
 def test_a_hang_that_is_only_to_be_ended_is_not_retried() -> None:

@@ -48,7 +48,7 @@ def test_a_batch_that_is_bad_all_at_once_is_left_out() -> None:
     settings = altered(Settings(), [back], allowed=True)
     assert settings.skip_steps == (26,)
     assert settings.look_to_step == 27
-    assert "the batch of step 26 is left out" in settings.altered
+    assert "the batch of step 26 is skipped" in settings.altered
 
 
 def test_only_states_before_the_step_with_finite_weights_are_gone_back_to() -> None:

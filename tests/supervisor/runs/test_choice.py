@@ -34,7 +34,7 @@ def test_the_same_command_finds_its_run_and_another_one_gets_its_own() -> None:
     assert "a/train.py -> " in second.line
     third = choose([*A, "--lr", "2"])
     assert third.path == RUNS / "train-3"
-    assert "runs/train is another one (the arguments: nothing -> --lr 2)" in third.line
+    assert "runs/train is a different run (the arguments: nothing -> --lr 2)" in third.line
     assert choose([*A, "--lr", "2"]).path == third.path
 
 

@@ -133,7 +133,10 @@ def test_azure_is_asked_for_its_name_once() -> None:
 
 
 def test_a_server_that_is_another_one_is_no_cloud() -> None:
-    with serving(Azure, "[]") as metadata, pytest.raises(MetadataUnavailable, match="no metadata"):
+    with (
+        serving(Azure, "[]") as metadata,
+        pytest.raises(MetadataUnavailable, match="not from Google's metadata"),
+    ):
         ask(GoogleCloud(), MetadataServer(metadata.url), _NOW)
 
 

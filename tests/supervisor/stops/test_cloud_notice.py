@@ -37,7 +37,7 @@ def test_google_preempts_or_maintains_a_machine() -> None:
 def test_amazon_names_the_time() -> None:
     notice = cloud_notice.amazon('{"action": "stop", "time": "2025-11-24T16:01:30Z"}', _NOW)
     assert notice.ends_at_seconds == _NOW + 90
-    assert notice.reason == "Amazon EC2 takes the spot instance back (stop)"
+    assert notice.reason == "Amazon EC2 is reclaiming the spot instance (stop)"
 
 
 def test_a_clock_that_is_slow_does_not_make_more_of_two_minutes() -> None:

@@ -49,7 +49,7 @@ def test_a_loss_that_is_no_number_is_seen_at_its_step() -> None:
 
 def test_no_condition_never_asks() -> None:
     assert ConditionWatch("").on_event(ended(0, 0.0)) is None
-    with pytest.raises(ValueError, match="no condition"):
+    with pytest.raises(ValueError, match="not a condition"):
         ConditionWatch("loss")
 
 

@@ -93,7 +93,7 @@ def test_three_failures_in_a_row_are_told_once() -> None:
         while not told:
             told = [each for each in [watch.take_problem()] if each]
         assert watch.take_problem() is None
-    assert "Elsewhere cannot be asked" in told[0].message
+    assert "Cannot ask Elsewhere" in told[0].message
     assert "nobody is there" in told[0].message
 
 

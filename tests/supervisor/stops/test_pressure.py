@@ -97,6 +97,6 @@ def test_every_shortage_has_words_and_numbers(reading: Reading) -> None:
 
 def test_the_user_is_told_or_the_run_is_stopped() -> None:
     text = "short of disk space (1 MB left)"
-    assert pressure.notice(text).message.startswith("Short of disk space (1 MB left); what was")
+    assert pressure.notice(text).message.startswith("Short of disk space (1 MB left); the training")
     asked = pressure.request(text)
     assert (asked.source, asked.urgency, asked.reason) == ("pressure", "graceful", text)

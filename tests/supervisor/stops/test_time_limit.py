@@ -45,7 +45,7 @@ def test_the_request_comes_when_the_rest_is_needed_and_says_so() -> None:
     event = _HOUR.request(4075.0, 3.0, 10.0)
     assert event is not None
     assert (event.source, event.urgency) == ("time_limit", "graceful")
-    assert event.reason == "25.0 s left of 1 h (--max-time), up to 25.0 s needed to stop"
+    assert event.reason == "25.0 s left of 1 h (--max-time), and stopping needs up to 25.0 s"
 
 
 def test_a_limit_that_has_passed_leaves_nothing() -> None:

@@ -54,7 +54,7 @@ def test_line_before_training() -> None:
 def test_line_while_the_input_is_replayed() -> None:
     status = Status("running", replay_step=40, replayed_batches=7, batches_to_replay=12)
     shown = format_status(status, 80)
-    assert shown == "pitstop: running | finding step 40: 7 of 12 batches | nothing saved yet"
+    assert shown == ("pitstop: running | replaying to step 40: 7 of 12 batches | nothing saved yet")
 
 
 @pytest.mark.parametrize(

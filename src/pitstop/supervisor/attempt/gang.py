@@ -32,8 +32,8 @@ _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
     "no_gang",
-    "Not all members that train together are supervised, or they do not reach their leader: each "
-    "is saved by itself, and stops and goes on at a step of its own.",
+    "Some members that train together are not supervised or cannot reach their leader: each "
+    "member is saved separately, and may stop and resume at a different step.",
     "Start each of them with `pitstop run`, or all with `pitstop launch`.",
 )
 
@@ -264,7 +264,7 @@ class GangPart:
         if order.gang == self._gang:
             return
         if self._waits_since is None:
-            self._cluster.tell_gang(messages.MemberDown(self._plan.attempt, "it goes on by itself"))
+            self._cluster.tell_gang(messages.MemberDown(self._plan.attempt, "it continues alone"))
             return
         self._waits_since, self._gang = None, order.gang
         name = self._states.names.get(order.mark, "")

@@ -106,7 +106,7 @@ class Membership:
             self._store_lost = None  # What was lost is only the word of it.
         elif time.monotonic() - lost.at_seconds >= _WITHOUT_STORE_SECONDS:
             self._store_lost = None
-            message = f"{lost.task} is gone, and the training waits for it: it is ended."
+            message = f"{lost.task} is gone and the training cannot continue: ending it."
             yield Notice(_STORE_LOST, message)
             yield Trigger.HUNG
 

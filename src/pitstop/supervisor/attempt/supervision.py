@@ -214,7 +214,7 @@ class Supervision:
 
     def _respond(self, received: ReceivedSignal) -> Iterator[Occurrence]:
         if received.asks_to_stop and self._resources.lifecycle.is_over:
-            self._parts.mirroring.give_up("it was not waited for")
+            self._parts.mirroring.give_up("a second stop ended the wait")
             self._parts.membership.give_up()
         elif received.asks_to_stop:
             command = family.command_of(received.sender_pid) if received.sender_pid else ""

@@ -61,7 +61,7 @@ class TrainerReception:
             # Also the one that trained: it may have said so again just before its end.
             refuse(connection, "the run is ending")
         elif self.slot.connected and not self._makes_way(hello.pid):
-            refuse(connection, f"process {self.slot.pid} trains in this run")
+            refuse(connection, f"process {self.slot.pid} already trains in this run")
         elif self.slot.connected and new and not closed:
             self._pending.append((asked, time.monotonic() + _HANDOVER_SECONDS))
         else:
@@ -92,7 +92,7 @@ class TrainerReception:
             if not self._closed_to_others:
                 self._closed_to_others = True
                 yield TRAINS_BESIDE
-            refuse(asked.connection, f"process {self.slot.pid} trains in this run")
+            refuse(asked.connection, f"process {self.slot.pid} already trains in this run")
 
     def check_arrival(self, now_seconds: float) -> Iterator[Occurrence]:
         """Waits for nobody any more after a while."""

@@ -57,8 +57,8 @@ class ControlSocket:
             return cls(os.environ)
         except OSError as error:
             raise EnvironmentFault(
-                f"No socket for the {purpose} can be made: {error.strerror}.",
-                "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
+                f"Cannot create the socket for the {purpose}: {error.strerror}.",
+                "Set XDG_RUNTIME_DIR or TMPDIR to your own folder on a local disk.",
             ) from error
 
     def fileno(self) -> int:

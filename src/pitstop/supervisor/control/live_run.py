@@ -52,7 +52,7 @@ def wake(pid: int) -> None:
         os.kill(pid, signal.SIGCONT)
     except PermissionError as error:
         raise UserError(
-            f"Process {pid}, which is suspended, is another user's.", "Ask that user to stop it."
+            f"Process {pid} is suspended and belongs to another user.", "Ask that user to stop it."
         ) from error
 
 
@@ -88,7 +88,7 @@ class LiveRun:
         """The same; raises `RunNotFound` when nobody supervises it now."""
         live = cls.find(folder)
         if live is None:
-            raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
+            raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint is valid.")
         return live
 
     def status(self) -> Status:
@@ -152,7 +152,7 @@ class LiveRun:
 def _no_answer(pid: int) -> NoAnswer:
     return NoAnswer(
         f"The supervisor of this run, process {pid}, does not answer.",
-        f"`kill -TERM {pid}` stops the run too; after `kill -KILL {pid}` another process saves it.",
+        f"Try `kill -TERM {pid}`, which stops the run, then `kill -KILL {pid}`: it is still saved.",
     )
 
 

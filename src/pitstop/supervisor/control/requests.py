@@ -17,9 +17,9 @@ from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.status import SUSPENDED, Status
 
-_NOTHING_TO_SAVE = "No training that Pitstop saves is under way, so there is nothing to save."
-_GOES_ON = "The training goes on."
-_BEING_NAMED = "Another checkpoint is just being given a name. Try again."
+_NOTHING_TO_SAVE = "There is nothing to save: no training that Pitstop can save is running."
+_GOES_ON = "The training continues."
+_BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
 
 def stop_request(
@@ -82,7 +82,7 @@ class RequestDesk:
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:
-                connection.tell(messages.Refusal(f"This version knows no request {other!r}."))
+                connection.tell(messages.Refusal(f"Unknown request for this version: {other!r}."))
                 return ()
 
     def take_role(

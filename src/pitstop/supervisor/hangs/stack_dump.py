@@ -20,8 +20,8 @@ _LIBRARY = re.compile(
     r"|/pitstop/(?:engine|inject|keras|link|loop|replay|snapshot|tensorflow)/"
 )
 _MOST_PROCESSES = 4
-_NO_STACKS = "the Python stacks of the trainer (it takes no questions)"
-_NO_FILE = "the Python stacks of the trainer (the disk takes no file)"
+_NO_STACKS = "the Python stacks of the trainer (it does not answer)"
+_NO_FILE = "the Python stacks of the trainer (the disk cannot be written)"
 
 
 @record

@@ -76,7 +76,7 @@ def _person(evidence: HangEvidence, main: Stack) -> Standstill | None:
         return Standstill("person", "at a prompt")
     first = evidence.threads[0] if evidence.threads else None
     if first and first.file.startswith(_TERMINAL) and first.state == "S":
-        return Standstill("person", "waits for the terminal")
+        return Standstill("person", "waiting for the terminal")
     return None
 
 
@@ -101,7 +101,7 @@ def _dead_worker(evidence: HangEvidence) -> Standstill | None:
     names = "; ".join(evidence.dead_workers)
     waiting = _threads_in_the_input(evidence.stacks)
     frames = waiting[0].frames if waiting else ()
-    return Standstill("worker", f"it waits for a data worker that is dead: {names}", frames)
+    return Standstill("worker", f"it waits for a dead data worker: {names}", frames)
 
 
 def _device(evidence: HangEvidence) -> Standstill | None:
@@ -109,7 +109,7 @@ def _device(evidence: HangEvidence) -> Standstill | None:
     if stuck is None:
         return None
     where = stuck.file or (f"the kernel's {stuck.channel}" if stuck.channel else "a device")
-    return Standstill("disk", f"a thread waits for {where}, and cannot be interrupted (state D)")
+    return Standstill("disk", f"a thread waits for {where} and cannot be interrupted (state D)")
 
 
 def _exit(evidence: HangEvidence, main: Stack) -> Standstill | None:
@@ -118,7 +118,7 @@ def _exit(evidence: HangEvidence, main: Stack) -> Standstill | None:
     if evidence.phase is not Phase.ENDED and not joins:
         return None
     others = next((each.users_frame for each in evidence.stacks[1:] if each.users_frame), None)
-    return Standstill("exit", f"the script has ended, and a thread of it has not{_at(others)}")
+    return Standstill("exit", f"the script has ended, but one of its threads has not{_at(others)}")
 
 
 def _restoring(evidence: HangEvidence, main: Stack) -> Standstill | None:
@@ -185,10 +185,10 @@ def _own_input(stack: Stack) -> bool:
 def _elsewhere(evidence: HangEvidence, main: Stack) -> Standstill:
     at = _at(main.users_frame)
     if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS):
-        return Standstill("script", f"in the script, outside of a training{at}")
+        return Standstill("script", f"in the script, outside a training{at}")
     what = "the first step" if evidence.phase is Phase.FIRST_STEP else "a step"
     where = "validation" if evidence.phase is Phase.VALIDATION else what
-    return Standstill("step", f"in {where}, which waits or computes{at}")
+    return Standstill("step", f"in {where}, waiting or computing{at}")
 
 
 def _at(frame: StackFrame | None) -> str:

@@ -68,7 +68,7 @@ class MirrorLink(HelperLink):
         size_bytes = os.fstat(self._words.fileno()).st_size
         tail = os.pread(self._words.fileno(), _WORDS_BYTES, max(0, size_bytes - _WORDS_BYTES))
         lines = tail.decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it gave no reason")
 
     def close(self) -> None:
         self.send(Abandon("the run has ended"))
@@ -98,7 +98,7 @@ LEAST_PATIENCE_SECONDS = 5.0
 _UNLIMITED_SECONDS = float("inf")
 _LAST_ANSWER_SECONDS = 3.0
 _TURN_SECONDS = 0.1
-_END_OF_TIME = "no time was left"
+_END_OF_TIME = "there was no time left"
 
 
 def patience_seconds(

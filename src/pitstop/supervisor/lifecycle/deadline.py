@@ -59,10 +59,10 @@ def patience(
     if released:
         return Patience(_RELEASED_SECONDS, "the server did not end after its release")
     if stopped and goes_on:
-        return Patience(math.inf, "the script went on behind its training")
+        return Patience(math.inf, "the script continued after its training")
     if stopped and left_seconds is not None:
         seconds = min(left_seconds + _PARENT_SECONDS, 2 * grace_seconds)
-        return Patience(seconds, "the script did not end after the process of it that trained")
+        return Patience(seconds, "the script did not end after its training process")
     if stopped:
         return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
     if progress.phase is Phase.ENDED:
@@ -70,15 +70,15 @@ def patience(
     if not connected:
         return Patience(grace_seconds, "the script did not end after the signal")
     if progress.phase is Phase.STARTING or idle:
-        return Patience(min(_STARTING_SECONDS, grace_seconds), "no training was under way")
+        return Patience(min(_STARTING_SECONDS, grace_seconds), "no training was running")
     if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
         seconds = min(_FIRST_STEP_SECONDS, grace_seconds)
-        return Patience(seconds, "the first step was still being prepared; nothing is lost")
+        return Patience(seconds, "the first step was still being prepared; nothing was lost")
     if progress.phase is Phase.TRAIN:
         steps_seconds = max(_LEAST_STEP_SECONDS, _STEPS_OF_PATIENCE * progress.step_seconds)
         return Patience(min(steps_seconds, grace_seconds), "the step did not end")
     name = progress.phase.name.lower().replace("_", " ")
-    return Patience(grace_seconds, f"no boundary was reached ({name})")
+    return Patience(grace_seconds, f"no step ended (phase: {name})")
 
 
 def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:

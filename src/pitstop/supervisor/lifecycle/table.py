@@ -152,8 +152,7 @@ def advance(state: State, signal: Trigger) -> Transition:
     transition = TABLE.get((state, signal))
     if transition is None:
         raise InternalFault(
-            f"An attempt that is {state.value!r} got the event {signal.value!r}, "
-            "which cannot happen then.",
+            f"The event {signal.value!r} is not possible in the state {state.value!r}.",
             "Please report this; the checkpoints on disk are intact.",
         )
     return transition

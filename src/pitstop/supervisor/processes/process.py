@@ -62,7 +62,7 @@ def find_program(command: Sequence[str], search_path: str | None = None) -> str:
     if "/" in name and Path(name).exists():
         remedy = f"Run it with its interpreter (`python {name}`), or make it executable."
         raise CommandNotExecutable(f"{name} is not an executable program.", remedy)
-    remedy = "Check the spelling, and that its environment is active (PATH)."
+    remedy = "Check its spelling, and that its environment is active (PATH)."
     raise CommandNotFound(f"There is no program {name!r}.", remedy)
 
 
@@ -111,9 +111,9 @@ def explain_refusal(program: str, error: OSError) -> PitstopError:
     """Why the kernel did not start a program, with what to do about it."""
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT):
-        remedy = "Name its interpreter in the command, or mend its first line (#!)."
+        remedy = "Put its interpreter into the command, or fix its first line (#!)."
         return CommandNotExecutable(f"{program} cannot be executed: {reason}.", remedy)
-    remedy = "Check `ulimit -u` and the free memory of the machine."
+    remedy = "Check `ulimit -u` and the machine's free memory."
     return EnvironmentFault(f"{program} cannot be started: {reason}.", remedy)
 
 

@@ -25,10 +25,10 @@ def refusal(hello: messages.Hello, trainer_pid: int, *, slot_taken: bool) -> str
     With `slot_taken`, nobody but the process `trainer_pid` may.
     """
     if hello.protocol != PROTOCOL:
-        return f"it speaks protocol {hello.protocol}, and this supervisor {PROTOCOL}"
+        return f"it uses protocol {hello.protocol}, but this supervisor uses {PROTOCOL}"
     if not slot_taken or hello.pid == trainer_pid:
         return ""
-    return f"process {trainer_pid} trains in this run"
+    return f"process {trainer_pid} already trains in this run"
 
 
 def _occurrences(received: Received) -> tuple[occurrences.Occurrence, ...]:

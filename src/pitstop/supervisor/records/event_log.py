@@ -27,7 +27,7 @@ _DURABLE = (
     events.TrainerStopped,
     events.TrainingStalled,
 )
-_JOURNAL_PROBLEM = "the journal cannot be written: {}. Training goes on; `why` will know less."
+_JOURNAL_PROBLEM = "the journal cannot be written: {}. Training continues; `why` will know less."
 
 
 class EventLog:

@@ -80,9 +80,9 @@ class Threads:
     def notice(self) -> Notice:
         return Notice(
             "threads_kept",
-            f"TensorFlow computes with {self.count} threads as before, "
-            f"not with one for each of {self.cpus} CPUs, so that the bits stay the same.",
-            f"Set {THREADS_VARIABLE} for another number; the last bits may differ then.",
+            f"TensorFlow uses {self.count} threads as before, although there are {self.cpus} "
+            "CPUs, to keep the results identical.",
+            f"Set {THREADS_VARIABLE} to change that; the last bits may then differ.",
         )
 
 

@@ -15,52 +15,52 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 
 NO_TRAINING = events.Notice(
     "no_training",
-    "No Keras training was seen; stop and why work, snapshots do not.",
-    "They need `model.fit` of Keras 3 on TensorFlow.",
+    "No Keras training was detected: `stop` and `why` work, but nothing can be saved.",
+    "Snapshots need `model.fit` of Keras 3 on TensorFlow.",
 )
 NO_TRAINING_YET = events.Notice(
     "no_training_yet",
-    "The script has not begun a training that is seen yet; until it does, nothing is saved.",
-    "It may still import or load its data. `model.fit` of Keras 3 on TensorFlow is seen.",
+    "No training has been detected yet; nothing is saved until one starts.",
+    "It may still be loading data. Pitstop detects `model.fit` of Keras 3 on TensorFlow.",
 )
 DAEMONIZED = events.Notice(
     "daemonized",
-    "The script went into the background; it is supervised until its last process ends.",
+    "The script moved to the background; it is supervised until its last process ends.",
 )
 TRAINS_BESIDE = events.Notice(
     "trains_beside",
-    "Two processes of the script train at the same time: only the first of them is saved.",
-    "Start `pitstop run` for each of them, with run folders of their own, or one after the other.",
+    "Two processes of the script train at the same time: only the first one is saved.",
+    "Use `pitstop run` for each of them, with its own run folder, or run one after the other.",
 )
 NO_PERSISTER = events.Notice(
     "no_persister",
-    "The process that saves checkpoints keeps dying; training goes on without new ones.",
-    "Free memory or disk space: it is tried again every minute; the last checkpoint stands.",
+    "The process that saves checkpoints keeps dying; training continues without new checkpoints.",
+    "Free memory or disk space; Pitstop retries every minute. The last checkpoint is still valid.",
 )
 SAVE_TAKES_LONG = events.Notice(
     "save_takes_long",
-    "The last save takes long; the disk may not answer.",
-    "It is waited for; Ctrl-C twice, or `pitstop stop --now`, leaves it to its process.",
+    "The last save is taking a long time; the disk may not be responding.",
+    "To let it finish in the background, press Ctrl-C twice or use `pitstop stop --now`.",
 )
 SAVE_LEFT = events.Notice(
     "save_left",
-    "The last save was not waited for; its process goes on with it.",
-    "Run the same command again: it waits for that process, and goes on from what it has saved.",
+    "The last save is not finished; its process continues in the background.",
+    "Run the same command again: it waits for that process, then resumes from what it saved.",
 )
 
 _WHO_ASKS = {
-    "condition": "as --stop-when asks",
-    "nan": "as --on-nan rollback asks",
-    "file": f"as the file {STOP_FILE} in the run folder asks",
-    "preemption": "the machine is taken away",
-    "pressure": "as --on-pressure asks",
-    "script": "as the script asks",
-    "time_limit": "the time is nearly up",
+    "condition": "as --stop-when requests",
+    "nan": "as --on-nan rollback requests",
+    "file": f"as the file {STOP_FILE} in the run folder requests",
+    "preemption": "the cloud is taking this machine away",
+    "pressure": "as --on-pressure requests",
+    "script": "as the script requests",
+    "time_limit": "the time limit is near",
 }
 _ACTIONS = {
     "warn": "",
-    "kill": " It is ended, as --on-hang asks.",
-    "restart": " It is ended and started again.",
+    "kill": " It is being killed, as --on-hang requests.",
+    "restart": " It is being killed and restarted.",
 }
 _RESOURCES = {
     "memory": "memory",
@@ -77,9 +77,9 @@ _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": 
 
 def checkpoint_asked(signal_name: str, *, taken: bool) -> events.Notice:
     if taken:
-        message = f"{signal_name}: a checkpoint is taken at the next step."
+        message = f"{signal_name}: saving a checkpoint at the next step."
         return events.Notice("checkpoint_asked", message)
-    message = f"{signal_name}: no Keras training is under way, so there is nothing to save."
+    message = f"{signal_name}: there is nothing to save because no Keras training is running."
     return events.Notice("nothing_to_save", message)
 
 
@@ -92,7 +92,7 @@ def line_for(event: events.Event) -> str:
 _MEMBER_ENDS = {
     "stopped": "was stopped",
     "failed": "has failed",
-    "lost": "is silent, and is taken for lost",
+    "lost": "no longer responds and is considered lost",
 }
 
 
@@ -104,7 +104,7 @@ def level_text(level: str, reason: str = "") -> str:
 def final_lines(
     state: State, exit_code: int, attempt_state: AttemptState, run_dir: Path, seconds: float = 0.0
 ) -> tuple[str, ...]:
-    after, why = f"after {duration(seconds)}", f"`pitstop why {run_dir}` tells why"
+    after, why = f"after {duration(seconds)}", f"`pitstop why {run_dir}` explains why"
     if state is State.COMPLETED and not attempt_state.rollback_refused:
         how = f"; exit code 0, though model.fit did not return ({why})"
         outcome = _outcome(attempt_state) + (how if attempt_state.trains else "")
@@ -112,14 +112,14 @@ def final_lines(
     step = attempt_state.checkpoint_step
     saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
-        return (f"failed {after}; {saved}; run again, it would come to the same ({why}).",)
+        return (f"failed {after}; {saved}; running it again would fail the same way ({why}).",)
     if state is State.STOPPED and attempt_state.serves and attempt_state.released:
-        return (f"ended {after}, since {attempt_state.released.leader} has ended.",)
+        return (f"ended {after} because {attempt_state.released.leader} has ended.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
-    again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
+    again = "run the same command again to resume" if attempt_state.checkpoint else "run it again"
     if state is State.STOPPED:
-        return (f"stopped {after}; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
+        return (f"stopped {after}; {saved}; {again} (details: `pitstop why {run_dir}`).",)
     if attempt_state.resume_refused:
         return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     return (
@@ -146,13 +146,13 @@ def _outcome(attempt_state: AttemptState) -> str:
 
 def _stop_line(event: events.StopRequested) -> str:
     if event.source == "setting":
-        return "stopping at the step it was told to."
+        return "stopping at the step that --halt-at-step set."
     if event.urgency == "now":
-        return "stopping at once, at the last snapshot."
+        return "stopping immediately, at the last snapshot."
     if event.source in _WHO_ASKS:
         reason = f": {event.reason}" if event.reason else ""
         return f"stopping, {_WHO_ASKS[event.source]}{reason}."
-    return "stopping (once more: stop at once)."
+    return "stopping (press Ctrl-C again to stop immediately)."
 
 
 def _place(event: events.Restored | events.NonFiniteLoss) -> str:
@@ -174,7 +174,7 @@ def _bad_weights_line(event: events.NonFiniteWeights) -> str:
     last = f"step {event.finite_step}" if event.finite_step >= 0 else "none"
     return (
         f"weights hold NaN or infinite numbers at step {event.step}: {names}{more}. The training "
-        f"is useless from then on, whatever its loss is. The last checkpoint without any: {last}."
+        f"is useless from then on, whatever its loss. The last checkpoint without them: {last}."
     )
 
 
@@ -185,25 +185,25 @@ def mirror_stands(url: str) -> events.Notice:
 
 def mirror_lost(last_words: str, *, again: bool) -> events.Notice:
     """The uploader died; `again`: another one is started."""
-    then = "Another one is started." if again else "The next attempt sends what is missing."
+    then = "Starting another one." if again else "The next attempt uploads what is missing."
     return events.Notice(
-        "mirror_lost", f"the process that keeps the mirror ended: {last_words}.", then
+        "mirror_lost", f"the process that updates the mirror ended: {last_words}.", then
     )
 
 
 def _given_up_line(event: events.UploadGivenUp) -> str:
-    missing = ", ".join(event.missing) or "what it lacks is not known"
+    missing = ", ".join(event.missing) or "missing files unknown"
     return (
-        f"the mirror is not complete ({missing}): {event.error.rstrip('.')}."
-        " The local folder is; the same command sends the rest."
+        f"the mirror is incomplete ({missing}): {event.error.rstrip('.')}. The local folder is "
+        "complete; run the same command again to upload the rest."
     )
 
 
 def _forecast_line(event: events.ExhaustionForecast) -> str:
     name = _RESOURCES.get(event.resource, event.resource)
     place = _LIMITED_BY.get(event.place, f" on {event.place}" if event.place else "")
-    grown = f"for {about(event.window_seconds)} it has taken {_rate(event)} more"
-    python = ", and so do Python's objects" if event.growing == "python" else ""
+    grown = f"use has grown by {_rate(event)} for {about(event.window_seconds)}"
+    python = ", as have Python's objects" if event.growing == "python" else ""
     left = f"{_amount(event.resource, event.left)} are left{place}"
     return f"out of {name} in about {about(event.seconds_left)}: {grown}{python}; {left}."
 
@@ -232,9 +232,9 @@ def _amount(resource: str, amount: float) -> str:
 def _rolled_back_line(event: events.RolledBack) -> str:
     rate = f"{event.learning_rate:.4g}" if event.learning_rate else ""
     then = {
-        "skip": f"the batch of step {event.step} is left out",
-        "rate": f"the learning rate is {rate} from there on",
-        "look": "the step that spoils the weights is looked for",
+        "skip": f"the batch of step {event.step} is skipped",
+        "rate": f"the learning rate is {rate} from there",
+        "look": "searching for the step that makes the weights bad",
     }[event.action]
     place = f"step {event.to_step}" if event.checkpoint else "the beginning"
     count = f"rollback {event.rollback} of {event.rollbacks}"
@@ -246,7 +246,7 @@ def _rolled_back_line(event: events.RolledBack) -> str:
 def _skipped_line(event: events.BatchSkipped) -> str:
     found = f"; {'; '.join(event.found)}" if event.found else ""
     place = f" It is in {event.file}." if event.file else ""
-    return f"the batch of step {event.step} is left out{found}.{place}"
+    return f"the batch of step {event.step} is skipped{found}.{place}"
 
 
 _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
@@ -260,53 +260,53 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
     ),
     events.EnvironmentChanged: fingerprint.describe,
     events.CheckpointFailed: lambda e: (
-        f"step {e.step} could not be saved: {e.error} {e.remedy}".strip() + " Training goes on."
+        f"step {e.step} could not be saved: {e.error} {e.remedy}".strip() + " Training continues."
     ),
     events.CheckpointQuarantined: lambda e: (
         f"a damaged checkpoint was set aside as {e.path}: {e.reason}."
     ),
     events.InstrumentationUnavailable: lambda e: (
-        f"no snapshots in this attempt: {e.reason} {e.remedy}".strip()
+        f"nothing can be saved in this attempt: {e.reason} {e.remedy}".strip()
     ),
     events.Notice: lambda e: f"{e.message} {e.remedy}".strip(),
     events.TrainingStalled: _stalled_line,
-    events.TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
+    events.TrainingWentOn: lambda e: f"the training continues after {e.seconds:.0f} s.",
     events.ExhaustionForecast: _forecast_line,
     events.RestartPlanned: lambda e: (
         f"failed ({e.cause}); restart {e.restart} of {e.restarts} {wait(e.wait_seconds)}."
     ),
-    events.RestartRefused: lambda e: f"not started again: {e.reason}.",
+    events.RestartRefused: lambda e: f"not restarted: {e.reason}.",
     events.RolledBack: _rolled_back_line,
     events.RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
     events.BatchSkipped: _skipped_line,
     events.BatchDivided: lambda e: (
-        f"step {e.step} ran out of memory ({e.cause}): it is computed again, "
-        f"and each batch from there on in {e.parts} parts."
+        f"step {e.step} ran out of memory ({e.cause}): repeating it, with each batch from now on "
+        f"in {e.parts} parts."
     ),
     events.BuffersReduced: lambda e: (
-        f"step {e.step} ran out of memory ({e.cause}): from here on the input holds less, in the "
-        f"same order: {', '.join(e.buffers)}."
+        f"step {e.step} ran out of memory ({e.cause}): repeating it with smaller input buffers, "
+        f"in the same order: {', '.join(e.buffers)}."
     ),
     events.DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
     events.RestartCancelled: lambda _: (
-        "stopped while waiting to start again; run the same command again to go on."
+        "stopped while waiting to restart; run the same command again to resume."
     ),
     events.NonFiniteLoss: lambda e: (
-        f"the {e.metric} became {e.value} at {_place(e)}: from here on the training is useless."
+        f"the {e.metric} became {e.value} at {_place(e)}: the training is useless from here on."
     ),
     events.NonFiniteWeights: _bad_weights_line,
     events.UploadFailed: lambda e: (
-        f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
+        f"{e.error} {e.remedy}".strip() + " Pitstop retries it; training continues."
     ),
     events.UploadGivenUp: _given_up_line,
-    events.MemberReleased: lambda e: f"{e.leader}: {e.reason}; this run ends, too.",
+    events.MemberReleased: lambda e: f"{e.leader}: {e.reason}; this run ends too.",
     events.MemberEnded: lambda e: (
         f"{e.task} on {e.host} {_MEMBER_ENDS[e.state]}." if e.state in _MEMBER_ENDS else ""
     ),
-    events.MemberRestarted: lambda e: f"{e.task} on {e.host} has ended, and is started again.",
+    events.MemberRestarted: lambda e: f"{e.task} on {e.host} has ended and is being restarted.",
     # All others say more, or train, after that.
     events.RoleTaken: lambda e: (
-        f"process {e.pid} {e.part}; it is not saved here; a stop is handed on to it."
+        f"process {e.pid} {e.part}; it is not saved; a stop is passed on to it."
         if e.role == "server"
         else ""
     ),

@@ -58,15 +58,15 @@ def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | BuffersReduce
     if held and exits and exits[-1].phase in _READING and not events_of(entries, BuffersReduced):
         return BuffersReduced(cause, exits[-1].step + 1, held)
     if any(isinstance(each, Notice) and each.code == NOT_DIVIDED for each in own):
-        return DivisionRefused("its steps cannot be computed in parts")
+        return DivisionRefused("its batches cannot be computed in parts")
     if not exits or exits[-1].phase not in _STEPPING:
-        return DivisionRefused("the memory was used up outside of a training step")
+        return DivisionRefused("memory ran out outside a training step")
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
         shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
-        kept = f"; {shuffled[0]} keeps its buffer, or the order would change" if shuffled else ""
-        grew = f"the memory grew for {steps} steps: the batch is not what fills it"
+        kept = (f"; {shuffled[0]} keeps its buffer, to keep the order") if shuffled else ""
+        grew = f"memory use grew for {steps} steps: the batch is not the reason"
         return DivisionRefused(grew + kept)
     if parts > MOST_PARTS:
-        return DivisionRefused(f"{MOST_PARTS} parts of a batch need too much as well")
+        return DivisionRefused(f"even 1/{MOST_PARTS} of a batch needs too much memory")
     return BatchDivided(cause, exits[-1].step + 1, parts)

@@ -108,15 +108,15 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
     last = failures[-1]
     most = most_in_a_row(last)
     if most is None:
-        return Decision(None, f"{last.cause} would come back; something must be mended first")
+        return Decision(None, f"{last.cause} would happen again; fix the cause first")
     if last.cause == HANG and not policy.after_hang:
-        return Decision(None, "it stood still, and --on-hang kill asks for no restart")
+        return Decision(None, "it hung, and --on-hang kill does not restart")
     repeats = _repeats(failures)
     if repeats >= most:
         times = "twice" if repeats == _TWICE else f"{repeats} times"
-        return Decision(None, f"{last.cause} {times} in a row, and no new step since")
+        return Decision(None, f"{last.cause} {times} in a row without a new step")
     if len(failures) > policy.most:
-        return Decision(None, f"all restarts are used up ({policy.most})")
+        return Decision(None, f"no restarts left ({policy.most} used)")
     in_a_row = _failures_without_progress(failures)
     if in_a_row == 1 and last.cause in _AT_ONCE and not last.may_pass:
         return Decision(0.0)

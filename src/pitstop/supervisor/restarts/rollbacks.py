@@ -66,7 +66,7 @@ def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) ->
         rates = {step: rate for step, rate in rates.items() if step <= each.to_step}
         rates |= {each.to_step: each.learning_rate} if each.learning_rate else {}
     skips = sorted(left_out(done))
-    parts = [f"the batch of step {step} is left out" for step in skips]
+    parts = [f"the batch of step {step} is skipped" for step in skips]
     parts += [
         f"the learning rate is {rate:.4g} from step {step} on" for step, rate in rates.items()
     ]
@@ -76,7 +76,7 @@ def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) ->
         skip_steps=tuple(skips),
         rates=tuple(rates.items()),
         look_to_step=max((each.step + 1 for each in done), default=0),
-        altered=f"--on-nan rollback altered the numbers: {'; '.join(parts)}" if parts else "",
+        altered=f"--on-nan rollback changed the results: {'; '.join(parts)}" if parts else "",
     )
 
 
@@ -94,11 +94,11 @@ def decide(
         most: how often it may be.
     """
     if len(done) >= most:
-        return RollbackRefused(f"it was rolled back {len(done)} times (--rollbacks {most})")
+        return RollbackRefused(f"it was already rolled back {len(done)} times (--rollbacks {most})")
     before_step = _before(bad, done)
     target = _target(entries, before_step)
     if not target.of_fit:
-        return RollbackRefused("the loop is the script's own; batches of model.fit can be left out")
+        return RollbackRefused("this is a custom loop: only batches of model.fit can be skipped")
     back = RolledBack(
         bad.metric if isinstance(bad, NonFiniteLoss) else WEIGHTS,
         bad.step,
@@ -110,12 +110,12 @@ def decide(
     )
     if isinstance(bad, NonFiniteWeights):
         if any(each.action == "look" and each.step >= bad.step for each in done):
-            return RollbackRefused("the step that spoils the weights is not found")
+            return RollbackRefused("the step that makes the weights bad was not found")
         return back
     if before_step == bad.step and not _stays_bad(bad, left_out(done)):
         return dataclasses.replace(back, action="skip")
     if not bad.learning_rate:
-        return RollbackRefused("there is no learning rate that could be lowered")
+        return RollbackRefused("there is no learning rate to lower")
     return dataclasses.replace(back, action="rate", learning_rate=bad.learning_rate * _RATE_FACTOR)
 
 
@@ -164,7 +164,7 @@ class Rollbacks:
         done = journal.events_of(journal.read(self._folder.journal).entries, RolledBack)
         decision = decide(found.bad, done, entries, self._most)
         if found.role is not None:
-            decision = RollbackRefused("it trains together with others, which would not go back")
+            decision = RollbackRefused("it trains together with others, which would not roll back")
         if isinstance(decision, RolledBack):
             back = decision
             newer = takewhile(lambda each: each.path.name != back.checkpoint, entries)

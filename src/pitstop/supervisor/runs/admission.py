@@ -78,7 +78,7 @@ def admit(request: RunRequest, folder: RunFolder) -> None:
     found = () if meant else changes_of(request, folder)
     if found and _has_anything(folder):
         raise CommandChanged(
-            f"{folder.path} holds the run of another command ({in_words(found)}).",
+            f"{folder.path} belongs to a run of a different command ({in_words(found)}).",
             _ways_on(found, launched=not request.trainer_pid),
         )
 
@@ -116,10 +116,10 @@ def _has_anything(folder: RunFolder) -> bool:
 
 def _ways_on(found: Sequence[Difference], *, launched: bool) -> str:
     if not launched:
-        return "Give each command a folder of its own, or start this one with `pitstop run --take`."
+        return "Give each command its own folder, or start this one with `pitstop run --take`."
     folders = [each.before for each in found if each.name == WORKING_FOLDER]
-    back = f"Start it from {folders[0]}; or name" if folders else "Name"
+    back = f"Start it in {folders[0]}; or use" if folders else "Use"
     return (
-        f"{back} another folder with --run-dir, start over with --new, or go on from what is "
-        "saved with --take all, or with --take NAME for each hyperparameter that is to change."
+        f"{back} another folder with --run-dir, start over with --new, or resume with --take all, "
+        "or with --take NAME for each hyperparameter to change."
     )

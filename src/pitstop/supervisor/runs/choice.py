@@ -100,7 +100,7 @@ def _new_line(path: Path, runs: Sequence[RunFolder], now: StartedCommand) -> str
     # The one that differs least is the one that the user thinks of.
     found = [(changes_since(run, now), run.path) for run in runs]
     changed, nearest = min(found, key=lambda each: len(each[0]))
-    return f"a new run, {path}; {nearest} is another one ({in_words(changed)})."
+    return f"a new run, {path}; {nearest} is a different run ({in_words(changed)})."
 
 
 def numbered(root: Path, name: str) -> Iterator[Path]:

@@ -174,19 +174,19 @@ def ask(cloud: Cloud, server: MetadataServer, now_seconds: float) -> PreemptionN
     try:
         return cloud.notice(server, now_seconds)
     except MalformedNotice as error:
-        raise MetadataUnavailable(f"what its metadata server says is {error}") from error
+        raise MetadataUnavailable(f"its metadata server gave an unknown answer: {error}") from error
 
 
 def _google(server: MetadataServer, name: str) -> str:
     answer = server.ask(f"/computeMetadata/v1/instance/{name}", _GOOGLE_HEADERS)
     if answer.headers.get("metadata-flavor") != "Google":
-        raise MetadataUnavailable("what answers is no metadata server of Google")
+        raise MetadataUnavailable("the answer is not from Google's metadata server")
     return _body(answer)
 
 
 def _body(answer: MetadataAnswer) -> str:
     if answer.status != 200:
-        raise MetadataUnavailable(f"its metadata server answers with status {answer.status}")
+        raise MetadataUnavailable(f"its metadata server returned status {answer.status}")
     return answer.body
 
 

@@ -60,7 +60,7 @@ class GoogleQuestion:
         """Whether an answer announces the end; a `MalformedNotice` where it is none."""
         said = body.strip()
         if said not in self.values:
-            raise MalformedNotice(f"none of {', '.join(self.values)} but {said[:40]!r}")
+            raise MalformedNotice(f"{said[:40]!r} instead of {', '.join(self.values)}")
         return said == self.values[-1]
 
 
@@ -69,7 +69,7 @@ GOOGLE_QUESTIONS = (
     GoogleQuestion(
         "maintenance-event",
         ("NONE", "MIGRATE_ON_HOST_MAINTENANCE", "TERMINATE_ON_HOST_MAINTENANCE"),
-        "Google Compute Engine stops it to maintain its host",
+        "Google Compute Engine stops it for host maintenance",
         60.0,
         3600.0,
     ),
@@ -87,11 +87,11 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
         ends_at = datetime.fromisoformat(str(action["time"]))
         what = str(action["action"])
     except (KeyError, ValueError) as error:
-        raise MalformedNotice(f"no action with a time: {body[:80]!r}") from error
+        raise MalformedNotice(f"not an action with a time: {body[:80]!r}") from error
     ends_at_seconds = (ends_at if ends_at.tzinfo else ends_at.replace(tzinfo=UTC)).timestamp()
     return PreemptionNotice(
         min(ends_at_seconds, now_seconds + _AMAZON_MOST_SECONDS),
-        f"Amazon EC2 takes the spot instance back ({what})",
+        f"Amazon EC2 is reclaiming the spot instance ({what})",
     )
 
 
@@ -103,12 +103,12 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise MalformedNotice(f"no list of events: {body[:80]!r}")
+        raise MalformedNotice(f"not a list of events: {body[:80]!r}")
     notices = []
     for event in events:
         resources = event.get("Resources") or []
         if not isinstance(resources, list):
-            raise MalformedNotice(f"no list of machines: {str(resources)[:40]!r}")
+            raise MalformedNotice(f"not a list of machines: {str(resources)[:40]!r}")
         what = _AZURE_ENDS.get(str(event.get("EventType")))
         if what is not None and own_name in resources:
             ends_at_seconds = _azure_seconds(str(event.get("NotBefore") or ""), now_seconds)
@@ -124,7 +124,7 @@ def _azure_seconds(text: str, now_seconds: float) -> float:
         # Not `email.utils`, which loads a good deal in every run.
         ends_at = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT")
     except ValueError as error:
-        raise MalformedNotice(f"no time: {text[:40]!r}") from error
+        raise MalformedNotice(f"not a time: {text[:40]!r}") from error
     return ends_at.replace(tzinfo=UTC).timestamp()
 
 
@@ -138,8 +138,8 @@ def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
         return None
     return Notice(
         "machine_goes",
-        f"{notice.reason}, in {duration(left)}; what was trained is saved, and "
-        f"training goes on until {duration(EARLY_SECONDS)} before.",
+        f"{notice.reason}, in {duration(left)}; the training is saved now and continues until "
+        f"{duration(EARLY_SECONDS)} before that.",
     )
 
 
@@ -160,7 +160,7 @@ def _object(body: str) -> Mapping[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise MalformedNotice(f"no JSON: {body[:80]!r}") from error
+        raise MalformedNotice(f"not JSON: {body[:80]!r}") from error
     if not isinstance(found, dict):
-        raise MalformedNotice(f"no JSON object: {body[:80]!r}")
+        raise MalformedNotice(f"not a JSON object: {body[:80]!r}")
     return found

@@ -27,5 +27,5 @@ def forget() -> None:
 
 def _leave(number: int, frame: FrameType | None) -> None:
     del number, frame
-    sys.stderr.write("pitstop: stopped before the script was started; run it again to go on.\n")
+    sys.stderr.write("pitstop: stopped before the script was started; run it again to start it.\n")
     raise SystemExit(EXIT_STOPPED)

@@ -75,8 +75,8 @@ class PreemptionWatch:
         self._problem = ""
         return Notice(
             "preemption_unwatched",
-            f"{self._cloud.title} cannot be asked whether it takes the machine away: {problem}.",
-            "Let this process reach the metadata server, or say --preemption none.",
+            f"Cannot ask {self._cloud.title} for preemption notices: {problem}.",
+            "Allow access to the metadata server, or use --preemption none.",
         )
 
     def take_warning(self) -> Notice | None:

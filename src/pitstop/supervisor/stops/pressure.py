@@ -92,12 +92,12 @@ def _is_short(what: Shortage, reading: Reading, *, was_short: bool) -> bool:
 
 def describe(shortage: Shortage, reading: Reading) -> str:
     numbers = {
-        Shortage.MEMORY: f"{_megabytes(reading.available_bytes)} left, of which the last seconds "
-        f"took {_megabytes(reading.falling_bytes)}/s",
+        Shortage.MEMORY: f"{_megabytes(reading.available_bytes)} left, falling by "
+        f"{_megabytes(reading.falling_bytes)}/s",
         Shortage.STALLS: f"in {reading.stalled_share or 0.0:.0%} of the last ten seconds",
         Shortage.SWAPPING: f"{_megabytes(reading.swapping_bytes)}/s",
-        Shortage.DISK: f"{_megabytes(reading.disk_free_bytes or 0)} left for the run folder, and a "
-        f"checkpoint takes {_megabytes(reading.checkpoint_bytes)}",
+        Shortage.DISK: f"{_megabytes(reading.disk_free_bytes or 0)} left for the run folder, "
+        f"{_megabytes(reading.checkpoint_bytes)} per checkpoint",
     }
     return f"short of {shortage.value} ({numbers[shortage]})"
 
@@ -105,8 +105,8 @@ def describe(shortage: Shortage, reading: Reading) -> str:
 def notice(text: str) -> Notice:
     return Notice(
         "pressure",
-        f"{text[:1].upper()}{text[1:]}; what was trained is saved, and training goes on.",
-        "--on-pressure stop would stop it.",
+        f"{text[:1].upper()}{text[1:]}; the training is saved now and continues.",
+        "Use --on-pressure stop to stop it.",
     )
 
 

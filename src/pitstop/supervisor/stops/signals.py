@@ -65,9 +65,9 @@ def parse_action(text: str) -> tuple[signal.Signals, Action]:
     name = name.strip().upper().removeprefix("SIG")
     actions = {each.value: each for each in Action}
     if name not in _FREE:
-        raise ValueError(f"{text!r} names none of {', '.join(_FREE)}")
+        raise ValueError(f"{text!r} does not name one of {', '.join(_FREE)}")
     if action.strip().lower() not in actions:
-        raise ValueError(f"{text!r} names none of {', '.join(actions)}")
+        raise ValueError(f"{text!r} does not name one of {', '.join(actions)}")
     return signal.Signals[f"SIG{name}"], actions[action.strip().lower()]
 
 

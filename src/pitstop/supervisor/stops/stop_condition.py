@@ -51,7 +51,7 @@ def parse(text: str) -> Condition:
         return _condition(ast.parse(quoted, mode="eval").body)
     except SyntaxError as problem:
         place = len(quoted[: (problem.offset or 1) - 1].replace("'", "")) + 1
-        raise ValueError(f"{text!r}: {problem.msg} (place {place})") from None
+        raise ValueError(f"{text!r}: {problem.msg} (character {place})") from None
     except (ValueError, OverflowError, RecursionError, MemoryError) as problem:
         raise ValueError(f"{text!r}: {problem}") from None
 
@@ -69,12 +69,12 @@ def _condition(node: ast.expr) -> Condition:
             return lambda epochs: name in epochs[-1] and compare(epochs[-1][name], limit)
         case ast.Call(ast.Name(function), [metric, *numbers], []):
             return _call(function, _metric(metric), list(map(_number, numbers)))
-    raise ValueError(f"{_words(node)} is no condition, such as val_loss < 0.02")
+    raise ValueError(f"{_words(node)} is not a condition such as val_loss < 0.02")
 
 
 def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
     if function not in _FUNCTIONS:
-        raise ValueError(f"there is no {function}(); there are {', '.join(sorted(_FUNCTIONS))}")
+        raise ValueError(f"there is no {function}(); use {', '.join(sorted(_FUNCTIONS))}")
     fewest, most, make = _FUNCTIONS[function]
     if not fewest <= len(numbers) <= most or (numbers and not _is_count(numbers[0])):
         raise ValueError(f"write {_USAGE[function]}")
@@ -83,7 +83,7 @@ def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
 
 def _metric(node: ast.expr) -> str:
     if not isinstance(node, ast.Constant) or not _METRIC.fullmatch(str(node.value)):
-        raise ValueError(f"{_words(node)} is no name of a metric")
+        raise ValueError(f"{_words(node)} is not the name of a metric")
     return str(node.value)
 
 
@@ -91,7 +91,7 @@ def _number(node: ast.expr) -> float:
     try:
         return float(ast.literal_eval(node))
     except (TypeError, ValueError):
-        raise ValueError(f"{_words(node)} is no number") from None
+        raise ValueError(f"{_words(node)} is not a number") from None
 
 
 def _words(node: ast.expr) -> str:

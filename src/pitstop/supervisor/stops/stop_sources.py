@@ -67,8 +67,8 @@ class TimeLimit:
         if left > lead:
             return None
         reason = (
-            f"{max(0.0, left):.1f} s left of {duration(self.seconds)} ({self.set_by}), "
-            f"up to {lead:.1f} s needed to stop"
+            f"{max(0.0, left):.1f} s left of {duration(self.seconds)} ({self.set_by}), and "
+            f"stopping needs up to {lead:.1f} s"
         )
         return StopRequested(source="time_limit", urgency="graceful", reason=reason)
 
