@@ -39,7 +39,6 @@ class Entry:
 
 
 def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
-    """The events of a kind, in order."""
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 

@@ -40,7 +40,6 @@ def read_request(text: str) -> RunRequest:
 
 
 def accompany(arguments: Sequence[str]) -> int:
-    """Supervises the trainer to its end, and leaves the reports."""
     # Who is told the socket is not told of an error that comes later.
     with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
 

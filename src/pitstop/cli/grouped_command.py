@@ -46,7 +46,6 @@ class GroupedCommand(click.Command):
             context.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options of each topic that is shown."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         records = {max(each.opts, key=len): each.get_help_record(ctx) for each in options}
         topics = list(self._topics.items())

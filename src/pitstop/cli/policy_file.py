@@ -43,7 +43,6 @@ def shown(folder: Path) -> str:
 
 
 def _read(folder: Path) -> tuple[str, Mapping[str, Any]]:
-    """The name of the place of the settings, and the settings."""
     for name, tables in _FILES.items():
         if not (folder / name).is_file():
             continue

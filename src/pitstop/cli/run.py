@@ -181,7 +181,6 @@ def _foretell(
     care: SupervisionOptions,
     on_bad_record: str,
 ) -> None:
-    """Prints what would be run, and what would be done after failures."""
     from pitstop.diagnosis import CAUSES
 
     place = run_dir or existing(command) or "a new one under runs/"

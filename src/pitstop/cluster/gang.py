@@ -101,11 +101,9 @@ class GangLeader:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all have agreed on the state that they go on from."""
         return isinstance(self._resume.outcome, messages.GangReady)
 
     def hear(self, task: Task, message: ToLeader) -> Orders:
-        """A member has said something, and what is said now."""
         match message:
             case messages.Muster():
                 return self._mustered(task, message)
@@ -129,7 +127,6 @@ class GangLeader:
         return []
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> Orders:
-        """Somebody asks for a stop of all."""
         agreement = self._agreement
         if not self.is_ready or (agreement is not None and not agreement.saves):
             return []
@@ -139,7 +136,6 @@ class GangLeader:
         return list(orders)
 
     def _ask_save(self, name: str) -> Orders:
-        """Somebody asks for a checkpoint of all."""
         agreement = self._agreement
         if not self.is_ready or (agreement is not None and not agreement.saves):
             return []

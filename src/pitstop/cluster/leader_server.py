@@ -44,7 +44,6 @@ class LeaderServer(NetworkThread):
         self._strangers = asyncio.Semaphore(_MOST_STRANGERS)
 
     def send(self, task: Task, message: Message) -> None:
-        """Sends a member a message, if it is there."""
         self._call(lambda: self._send(task, message))
 
     def _send(self, task: Task, message: Message) -> None:

@@ -36,7 +36,6 @@ class MemberClient(NetworkThread):
         self._told = ""
 
     def send(self, message: Message) -> None:
-        """Sends the leader a message, if it is there."""
         self._call(lambda: self._send(message))
 
     def _send(self, message: Message) -> None:

@@ -50,7 +50,6 @@ class ResumeAgreement:
 
     @property
     def missing(self) -> frozenset[Task]:
-        """Who is not there yet."""
         return self.members - self.musters.keys()
 
 
@@ -144,10 +143,8 @@ def size_of(gang: str) -> int:
 
 
 def step_of(mark: str) -> int:
-    """The step of a state."""
     return int(mark.split(":")[2])
 
 
 def gang_of(mark: str) -> str:
-    """The name of the gang that a state was saved in."""
     return mark.partition(":")[0]

@@ -47,7 +47,6 @@ class BeatLease:
         return replace(self, heard_seconds=self.heard_seconds + seconds)
 
     def is_over(self, now_seconds: float) -> bool:
-        """Whether nothing was heard for too long."""
         return not self.suspended and now_seconds - self.heard_seconds >= self.length_seconds
 
 

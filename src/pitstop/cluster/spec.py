@@ -84,12 +84,10 @@ class ClusterSpec:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tasks there are of each kind."""
         return dict(sorted(Counter(task.kind for task in self.addresses).items()))
 
     @property
     def trainers(self) -> frozenset[Task]:
-        """The processes that train together."""
         return frozenset(task for task in self.addresses if task.trains)
 
 

@@ -37,7 +37,6 @@ class Check:
 
 
 def check(facts: Facts) -> list[Check]:
-    """All checks, in the order to read them in."""
     return [look(facts) for look in _CHECKS]
 
 

@@ -27,7 +27,6 @@ class DrillFolder:
         return self.path / name
 
     def log(self, name: str) -> Path:
-        """The file for what the attempts of a trial print."""
         return self.path / f"{name}.log"
 
     def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:

@@ -25,7 +25,6 @@ NOTHING_TOLD = Aftermath()
 
 
 def aftermath(events: Sequence[Event]) -> Aftermath:
-    """What the events of a run tell of its last attempt."""
     begins = [place for place, event in enumerate(events) if isinstance(event, AttemptStarted)]
     last = begins[-1] if begins else 0
     saved = [event.step for event in events[:last] if isinstance(event, CheckpointCommitted)]

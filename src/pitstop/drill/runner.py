@@ -74,7 +74,6 @@ class _Runner:
         return load_run(run_dir), ran.seconds
 
     def trial(self, interruption: Interruption, expected: RunRecord) -> Trial:
-        """A run that is interrupted and resumed to the end, compared with another."""
         name = interruption.name
         work_dir = self._work_dir(name)
         every_steps = points.checkpoint_interval_steps(expected.trace.last_step)

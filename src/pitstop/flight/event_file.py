@@ -103,7 +103,6 @@ class EventFile:
             self._append(double(_WALL_TIME, time_seconds) + version)
 
     def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
-        """Writes numbers of one step, by their tags."""
         parts = (text(_TAG, tag) + real(_SIMPLE_VALUE, value) for tag, value in values.items())
         self._summary(step, time_seconds, parts)
 

@@ -37,7 +37,6 @@ class HostReader:
         )
 
     def cgroup(self) -> CgroupSample | None:
-        """The cgroup of the training now; None where it cannot be found."""
         group = self._memory
         if group is None:
             return None

@@ -39,7 +39,6 @@ def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | Non
 
 
 def descendants(roots: Collection[int], proc: Path = Path("/proc")) -> list[int]:
-    """The processes that these have started, and those that they have, and so on."""
     found: list[int] = []
     waiting = list(roots)
     while waiting:
@@ -50,7 +49,6 @@ def descendants(roots: Collection[int], proc: Path = Path("/proc")) -> list[int]
 
 
 def roles(known: Mapping[int, str], found: Collection[int]) -> dict[int, str]:
-    """The role of each process by its id: those that are known, and others as children."""
     return {**dict.fromkeys(found, CHILD), **{pid: role for pid, role in known.items() if pid}}
 
 

@@ -33,7 +33,6 @@ class Resource:
 
 
 def resources(sample: Sample) -> Iterator[Resource]:
-    """All limited things whose numbers are known."""
     left = sample.host.left_bytes
     if left is not None and sample.command:
         used = sum(process.private_bytes for process in sample.command)

@@ -183,7 +183,6 @@ class Sampler:
 def training(
     progress: Progress, metrics: TrainerMetrics, checkpoint_step: int | None
 ) -> TrainingSample:
-    """The training as its page shows it, and as it told of itself."""
     return TrainingSample(
         step=progress.step,
         fit=progress.fit,

@@ -37,7 +37,6 @@ class TensorBoardWriter:
         self._failed = False
 
     def see(self, sample: Sample) -> None:
-        """Takes note of a sample; a folder that cannot be written ends it silently."""
         training = sample.training
         if training is None or not training.log_folder or self._failed or not self._is_due(sample):
             return

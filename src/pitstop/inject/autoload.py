@@ -132,7 +132,6 @@ class _Autoload:
             self._give_up(known, UnsupportedVersion(message, remedy))
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
-        """Nothing of this process is saved, and the run is told why."""
         from pitstop.engine.process_session import report_unavailable
 
         if self._recorder is not None:
@@ -159,7 +158,6 @@ class _Autoload:
             self._recorder = install.watch_functions(variables.REGISTRY, self.open_session)
 
     def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
-        """This process takes a role in a cluster."""
         from pitstop.engine import request
 
         request.take(self._socket_path, role, cluster, task)

@@ -77,7 +77,6 @@ def pitstop_run(
 
 
 def config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:
-    """TF_CONFIG of one task."""
     return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
 
 

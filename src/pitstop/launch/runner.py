@@ -109,7 +109,6 @@ class _Launcher:
             self._members.append(MemberProcess(member, words, environment, output, mask))
 
     def wait(self) -> None:
-        """Returns when all have ended."""
         while self._living:
             unheard = [each for each in self._living if not each.hand_on()]
             pause_seconds = _STARTING_SECONDS if unheard else _LOOK_SECONDS

@@ -51,7 +51,6 @@ class SlurmTask:
 
     @property
     def shape(self) -> Shape:
-        """All tasks are workers."""
         return Shape(worker=self.count)
 
     def variables(self, hosts: Sequence[str]) -> dict[str, str]:

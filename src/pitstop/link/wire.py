@@ -119,7 +119,6 @@ class Connection:
         return received
 
     def is_closed(self) -> bool:
-        """Whether the other process has closed its end."""
         poll = select.poll()
         poll.register(self.socket, select.POLLRDHUP)
         return bool(poll.poll(0))
@@ -190,6 +189,5 @@ def close_all(fds: Iterable[int]) -> None:
 
 
 def pair() -> tuple[Connection, Connection]:
-    """Two connected ends, for a parent and its child."""
     left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     return Connection(left), Connection(right)

@@ -111,7 +111,6 @@ def left_bytes(group: MemoryCgroup) -> int | None:
 
 
 def cache_bytes(group: MemoryCgroup) -> int:
-    """How much of what is charged is cache of files."""
     return _cache_in(group.folder, _NAMES[group.version])
 
 

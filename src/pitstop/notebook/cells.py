@@ -54,7 +54,6 @@ class NotebookCells:
         self._stopped: dict[str, tuple[list[StoppedFit], Any]] = {}
 
     def enter(self, raw: str) -> None:
-        """A cell begins."""
         text, codes = _understood(raw, self._transform)
         self._texts.add(text)
         fits, streams = self._stopped.get(text, ([], None))
@@ -127,7 +126,6 @@ class NotebookCells:
     def begins(
         self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
     ) -> None:
-        """The training of this number and identity begins, or goes on."""
         callbacks = arguments.get("callbacks")
         listed = callbacks if isinstance(callbacks, list | tuple) else ()
         if self._running:

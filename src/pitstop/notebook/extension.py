@@ -30,7 +30,6 @@ class Notebook:
     """What the extension adds to one kernel."""
 
     def __init__(self, shell: Any) -> None:
-        """Nothing is watched yet."""
         self.run = KernelRun(str(default_folder(shell.user_ns)))
         self._random = RandomBegin(lambda: self.run.entropy)
         self._cells = NotebookCells(shell.transform_cell, self._random)
@@ -86,13 +85,11 @@ class Notebook:
     # -- what the user asks -----------------------------------------------------------------
 
     def view(self) -> RunView:
-        """The run of this notebook, to be shown."""
         from pitstop.notebook.views import RunView  # noqa: PLC0415
 
         return RunView(self.run)
 
     def say(self, line: str) -> None:
-        """A line of ours in the cell."""
         print(f"pitstop: {line}", file=sys.stderr)  # noqa: T201
 
     def _magic(self, line: str) -> object:
@@ -121,7 +118,6 @@ _NOTEBOOKS: list[Notebook] = []
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext pitstop`."""
     if _NOTEBOOKS:
         return
     notebook = Notebook(shell)

@@ -124,7 +124,6 @@ class KernelRun:
 
 
 def _repeat(fd: int) -> None:
-    """Says in the notebook what the supervisor says."""
     with os.fdopen(fd, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith(_PREFIX):

@@ -44,7 +44,6 @@ class KernelInstrumentation(Instrumentation):
     """Opens a session for the first `fit`, and for the first behind each stop."""
 
     def __init__(self, run: KernelRun, cells: NotebookCells) -> None:
-        """Nothing is started before a `fit`."""
         super().__init__("", REGISTRY)
         self._run = run
         self._cells = cells

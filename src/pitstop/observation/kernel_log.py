@@ -62,7 +62,6 @@ class OomKill:
 
 
 def parse_oom_kill(line: str) -> OomKill | None:
-    """The kill that a line of the kernel log tells, or None for any other line."""
     if match := _SUMMARY.search(line):
         whole_machine = match["constraint"] != "CONSTRAINT_MEMCG"
         return OomKill(int(match["pid"]), match["command"], match["cgroup"], whole_machine)

@@ -40,7 +40,6 @@ def show(found: Comparison, console: Console) -> None:
 
 
 def first_difference(found: Comparison) -> str:
-    """The first difference in one line; empty when there is none."""
     if found.step is not None:
         step = found.step
         what = "the loss differs" if step.loss_differs else "metrics differ, the loss does not"

@@ -23,7 +23,6 @@ class MemberReport:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended neither complete nor as it was asked to."""
         return self.report.last.state == "failed"
 
     @property
@@ -46,7 +45,6 @@ class GangReport:
         return member.failed and member.cause != self.first.cause
 
     def lines(self) -> tuple[str, ...]:
-        """One line on each of the others."""
         return tuple(f"{each.task}: {self._how(each)}" for each in self.others)
 
     def to_json(self) -> dict[str, JsonValue]:

@@ -75,7 +75,6 @@ class Series:
         return len(self.finite()) > (0 if self.is_dots else 1)
 
     def finite(self) -> tuple[Point, ...]:
-        """The points that can be drawn."""
         return tuple(point for point in self.points if math.isfinite(point[1]))
 
 
@@ -132,7 +131,6 @@ class Timeline:
 
 
 def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:
-    """The panels that have a line to draw, without their empty series."""
     kept = (
         replace(each, series=tuple(series for series in each.series if series.can_be_drawn))
         for each in panels

@@ -142,7 +142,6 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
 
 
 def _can_wait(request: RunRequest) -> bool:
-    """Whether the command is an interpreter itself, which waits before it runs the script."""
     return not request.trainer_pid and is_python_program(request.command[0])
 
 

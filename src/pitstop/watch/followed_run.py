@@ -95,7 +95,6 @@ class FollowedRun:
         return Timeline(own[0].time_seconds, ended, drawn, marks(own))
 
     def forecasts(self) -> list[str]:
-        """What is going to run out, in words."""
         found = self._followed()[1].forecasts if self.is_live and self.attempt else []
         return [short_forecast(each) for each in found]
 

@@ -43,7 +43,6 @@ class PagePart:
     due_seconds: float = 0.0
 
     def refresh(self, now_seconds: float) -> None:
-        """Makes it again if it is due."""
         if now_seconds < self.due_seconds:
             return
         before = time.thread_time()
@@ -73,7 +72,6 @@ class LivePage:
         self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Makes again what is due."""
         with self._lock:
             for part in self._parts:
                 part.refresh(time.monotonic())
@@ -83,7 +81,6 @@ class LivePage:
         return [each for each in self._parts if each.version > seen.get(each.id, 0)]
 
     def html(self) -> str:
-        """The page as it is now."""
         self.refresh()
         with self._lock:
             parts = [element("div", each.made, id=each.id, class_="part") for each in self._parts]

@@ -26,7 +26,6 @@ _MOST_LISTED = 20
 
 
 def now(run: FollowedRun) -> Element:
-    """Where the run is."""
     status = run.status()
     rows = [
         element("div", element("dt", name), element("dd", text))
@@ -48,7 +47,6 @@ def now(run: FollowedRun) -> Element:
 
 
 def rows_of(status: Status, forecasts: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Names and values of what is known."""
     eta, rate, age = status.eta_seconds, status.rate, status.checkpoint_age_seconds
     saved = "" if age is None else f"step {status.checkpoint_step:,}, {duration(age)} ago"
     rows = [

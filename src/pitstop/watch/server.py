@@ -175,7 +175,6 @@ class PageRequest(BaseHTTPRequestHandler):
 
 
 def serve(server: PageServer) -> None:
-    """Serves until it is interrupted."""
     with contextlib.suppress(KeyboardInterrupt):
         server.serve_forever(poll_interval=0.2)
     server.server_close()

@@ -31,7 +31,6 @@ _LOG_ROWS = 4
 
 
 def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str, float]) -> Table:
-    """A row for each run; the chosen one is marked."""
     table = Table(box=None, pad_edge=False, expand=True, header_style="dim")
     for name in ("", "run", "state", "step", "left", "loss", "best", "active"):
         table.add_column(

@@ -15,7 +15,6 @@ _MOST_LISTED = 30
 
 
 def attempts_section(attempts: Sequence[AttemptProgress]) -> Element | None:
-    """The section, where there is more than one attempt to compare."""
     if len(attempts) < 2:
         return None
     across = axis(0.0, float(max(each.last_step for each in attempts)))

@@ -16,7 +16,6 @@ from pitstop.report.why import WhyReport
 
 
 def render(report: WhyReport) -> str:
-    """The report as one HTML document, whose only script is the one that comes with it."""
     finding = report.last.finding
     title = f"{report.name}: {finding.cause if finding else report.last.state}"
     scripts = (shipped(HOVER),) if report.timeline else ()
@@ -103,7 +102,6 @@ def _link(link: ChainLink) -> tuple[Child, ...]:
 
 
 def output(lines: Sequence[str], *, is_open: bool = False) -> Element | None:
-    """The last lines of the output, where there are any."""
     if not lines:
         return None
     summary = element("summary", "The last lines of the output")

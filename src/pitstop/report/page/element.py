@@ -39,7 +39,6 @@ def text_with_code(text: str) -> tuple[Child, ...]:
 
 
 def items(tag: str, texts: Iterable[str], **attributes: str) -> Element:
-    """A list, each text with its commands marked."""
     entries = (element("li", *text_with_code(text)) for text in texts)
     return element(tag, *entries, **attributes)
 

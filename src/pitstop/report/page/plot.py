@@ -25,7 +25,6 @@ _MOST_LINES = 12
 
 
 def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
-    """The panel over an axis, with the marks that matter drawn through it."""
     scale = scale_of(panel)
     drawing = _drawing(panel, across, scale, _telling(marks))
     size = "plot tall" if panel.id in _TALL else "plot"

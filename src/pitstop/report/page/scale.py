@@ -53,7 +53,6 @@ class Scale:
 
 
 def scale_of(panel: Panel) -> Scale:
-    """The axis of a panel that has values."""
     values = panel.values()
     low, high = min(values), max(values)
     if panel.unit is not Unit.PLAIN:

@@ -15,7 +15,6 @@ STYLE, HOVER = "style.css", "hover.js"
 
 @cache
 def shipped(name: str, package: str = "pitstop.report.page") -> str:
-    """A file that comes with the package."""
     return (resources.files(package) / name).read_text(encoding="utf-8")
 
 

@@ -113,7 +113,6 @@ class Command:
         return self._plan.started(self.main.pid, self._observer.cgroup, prepared=self.main.prepared)
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
-        """A process of it trains."""
         self._observer.sample(came.pid)
         return (Trigger.TRAINER_CONNECTED,)
 
@@ -124,7 +123,6 @@ class Command:
             yield from self.collect()
 
     def collect(self) -> Iterator[Occurrence]:
-        """Takes note of the processes that have ended."""
         for ended in process.reap():
             self.main.collected(ended, self._trainers.slot.pid)
         if self.main.gone and self._lifecycle.is_live:

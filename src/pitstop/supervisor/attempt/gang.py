@@ -75,7 +75,6 @@ class GangPart:
 
     @property
     def is_formed(self) -> bool:
-        """Whether its trainer trains together with others."""
         return bool(self._gang) and not self._over
 
     @property
@@ -90,7 +89,6 @@ class GangPart:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether all members stop at one step."""
         return self._stops and bool(self._beacon.stop())
 
     @property
@@ -245,7 +243,6 @@ class GangPart:
                 yield from self._broken(order.task, order.reason)
 
     def _tell_verdict(self) -> None:
-        """Answers a proposal, once the state has been read."""
         proposal = self._proposal
         if proposal is None or not self._restoring.ready:
             return

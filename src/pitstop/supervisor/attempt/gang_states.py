@@ -56,5 +56,4 @@ def held_states(
 
 
 def mark_in(gang: str, info: CheckpointInfo) -> str:
-    """The mark of a checkpoint that was written in this gang."""
     return mark_of(gang, info.fit, info.step, info.milestone)

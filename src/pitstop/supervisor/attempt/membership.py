@@ -81,7 +81,6 @@ class Membership:
             self.begin()
 
     def tick(self) -> Iterator[Occurrence]:
-        """Sends a beat, and looks who is silent or has ended."""
         awaited = self._desk.has_waiting and self._workers_until_seconds is None
         if awaited and self._resources.attempt_state.saves_itself:
             # It has seen a stop that nobody was asked for here, as one of the script's own.

@@ -92,7 +92,6 @@ class AttemptPlan:
 
     @property
     def stacks_file(self) -> Path:
-        """Where the command's processes write what their threads do."""
         return Path(self.environment[ENV_STACKS])
 
     def is_idle(self, phase: Phase) -> bool:

@@ -63,7 +63,6 @@ class _Started:
         return not select.select([self.pidfd], [], [], 0.0)[0]
 
     def close(self) -> None:
-        """Ends it."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):

@@ -79,7 +79,6 @@ class Stopping:
         self._command.terminate(self._sources.terminate_seconds(self._save_seconds))
 
     def look(self, now_seconds: float) -> Iterator[Occurrence]:
-        """Looks for reasons that nobody reports."""
         step_seconds = self._resources.beacon.progress().step_seconds
         request = self._sources.request(now_seconds, step_seconds, self._save_seconds)
         if request is not None:
@@ -100,7 +99,6 @@ class Stopping:
             yield StopAsked(pressure.request(shortage)) if stops else pressure.notice(shortage)
 
     def check_deadline(self, now_seconds: float) -> Iterator[Occurrence]:
-        """Ends the trainer that does not stop in time."""
         if self._lifecycle.state is not State.STOPPING:
             return
         progress, left_at = self._resources.beacon.progress(), self._trainers.slot.left_at

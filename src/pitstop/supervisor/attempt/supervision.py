@@ -157,7 +157,6 @@ class Supervision:
         self._dispatch.perform(self._parts.membership.finish(*outcome))
 
     def finish_mirror(self) -> None:
-        """Waits for the last uploads, no longer than the stop or the time limit allows."""
         patience = self._parts.stopping.mirror_patience_seconds()
         self._dispatch.perform(self._parts.mirroring.finish(patience))
 

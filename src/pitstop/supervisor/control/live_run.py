@@ -107,7 +107,6 @@ class LiveRun:
         self._ask(messages.ClientRequest("stop", now=now), messages.StatusAnswer)
 
     def stop_after_epoch(self) -> None:
-        """Asks for a stop when the epoch under way has ended."""
         self._ask(messages.ClientRequest("stop_after_epoch"), messages.StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> messages.CheckpointAnswer:

@@ -129,11 +129,9 @@ class RequestDesk:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a process waits to be told that the training is over for it."""
         return bool(self._servers)
 
     def release(self, exit_code: int) -> None:
-        """Tells the processes that wait for it, or will, that the training is over for them."""
         self._release = messages.ReleaseAnswer(exit_code)
         waited, self._servers = self._servers, []
         for server in waited:

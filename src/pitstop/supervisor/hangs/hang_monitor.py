@@ -59,7 +59,6 @@ class HangMonitor:
             self._dead.append((_epoch_of(progress), event))
 
     def look(self, now_seconds: float, pid: int) -> tuple[Occurrence, ...]:
-        """Looks, if it is time to; `pid` is 0 when nobody trains."""
         if not pid or not self._policy.after_seconds or now_seconds < self._look_at:
             return ()
         self._look_at = now_seconds + watchdog.LOOK_SECONDS

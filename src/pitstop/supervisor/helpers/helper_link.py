@@ -55,7 +55,6 @@ class HelperLink:
                 self._starts = 0
 
     def _start(self, spawn: Callable[[int], int]) -> Connection:
-        """Starts one; `spawn` is given the descriptor of its end, and gives its pid."""
         ours, theirs = pair()
         try:
             self.pid = spawn(theirs.fileno())

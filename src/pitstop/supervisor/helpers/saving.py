@@ -88,7 +88,6 @@ class Persisting:
 
     @property
     def unsaved(self) -> bool:
-        """Whether the newest snapshot is not durable yet."""
         return self.newest is not None and self.newest.sequence > self.saved_sequence
 
     def asked(self) -> Persisting:
@@ -142,7 +141,6 @@ class Saving:
         return self._policy.interval_seconds or None
 
     def begin(self) -> None:
-        """Listens to the persister, which has been started."""
         if self._persister.connection is not None:
             self._event_loop.watch(self._persister.connection, self._receive)
 

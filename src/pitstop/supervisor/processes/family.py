@@ -31,7 +31,6 @@ def tree_of(pid: int) -> list[int]:
 
 
 def belongs_to(pid: int, ancestors: Collection[int]) -> bool:
-    """Whether a process is one of these, or descends from one."""
     try:
         parents = [each.pid for each in psutil.Process(pid).parents()]
     except psutil.Error:

@@ -33,7 +33,6 @@ class StandardStreams:
 
     @property
     def wiring(self) -> list[tuple[int, int]]:
-        """Each descriptor with the number that it gets."""
         pairs = ((self.stdin, 0), (self.stdout, 1), (self.stderr, 2))
         return [(fd, to) for fd, to in pairs if fd >= 0]
 
@@ -108,7 +107,6 @@ def spawn(
 
 
 def explain_refusal(program: str, error: OSError) -> PitstopError:
-    """Why the kernel did not start a program, with what to do about it."""
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT):
         remedy = "Put its interpreter into the command, or fix its first line (#!)."
@@ -134,7 +132,6 @@ def _prctl(option: int, value: int) -> None:
 
 
 def reap() -> Iterator[Exit]:
-    """Collects every child that has ended by now."""
     while True:
         try:
             pid, wait_status, usage = os.wait4(-1, os.WNOHANG)

@@ -90,7 +90,6 @@ class TrainerProcess(WatchedProcess):
             self.exit = ended
 
     def suspend(self) -> None:
-        """Stops its process group, as Ctrl-Z would have."""
         signalling.send_to_group(signal.SIGSTOP, self.pid)
 
     def resume(self, away_seconds: float) -> None:

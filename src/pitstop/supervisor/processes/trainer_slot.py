@@ -53,7 +53,6 @@ def _occurrences(received: Received) -> tuple[occurrences.Occurrence, ...]:
 
 
 def refuse(connection: Connection, reason: str) -> None:
-    """Tells a process why it may not train, and closes the connection to it."""
     connection.tell(messages.Refusal(reason))
     connection.close()
 

@@ -167,12 +167,10 @@ class History:
         )
 
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
-        """Which libraries differ from those of the last attempt that trained."""
         return fingerprint.compare(self.versions, _all_versions(event))
 
 
 def batch_parts(entries: Sequence[Entry]) -> int:
-    """In how many parts a run computes its steps by now; 1 for one."""
     return max((each.parts for each in events_of(entries, BatchDivided)), default=1)
 
 

@@ -129,7 +129,6 @@ def final_lines(
 
 
 def outcome_of(state: State, exit_code: int) -> str:
-    """How an attempt ended, for the other members of its cluster."""
     if state is State.FAILED:
         return f"it failed with exit code {exit_code}"
     return "the training has completed" if state is State.COMPLETED else "it was stopped"

@@ -85,7 +85,6 @@ def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tupl
 
 
 def same_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> bool:
-    """Whether both start the same script, with whatever arguments."""
     one, other = parse(before.words), parse(now.words)
     return not list(_of_target(before, one, now, other, moved=moved))
 
@@ -152,7 +151,6 @@ def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Differe
 
 
 def _of_stretch(before: Sequence[_Group], now: Sequence[_Group]) -> Iterator[Difference]:
-    """The difference of two stretches of arguments: of each option, where they are the same."""
     names = [_name(group) for group in before]
     if all(names) and names == [_name(group) for group in now]:
         for name, one, other in zip(names, before, now, strict=True):

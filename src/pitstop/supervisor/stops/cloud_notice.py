@@ -117,7 +117,6 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
 
 
 def _azure_seconds(text: str, now_seconds: float) -> float:
-    """The time of an event; it gives none once it has started."""
     if not text:
         return now_seconds + _AZURE_LEAST_SECONDS
     try:

@@ -28,7 +28,6 @@ _RETRY_SECONDS = 30.0
 
 
 def pause_seconds(interval_seconds: float, failures: int) -> float:
-    """The time to the next question, after so many questions without an answer."""
     if failures < _PATIENT_FAILURES:
         return interval_seconds
     return max(interval_seconds, _RETRY_SECONDS)

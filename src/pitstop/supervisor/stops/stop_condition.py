@@ -164,11 +164,9 @@ class ConditionWatch:
                 self._learn(event)
 
     def await_epoch(self, asked: StopRequested) -> None:
-        """Has this stop asked for when the epoch under way has ended."""
         self._after_epoch = asked
 
     def on_event(self, event: Event) -> StopRequested | None:
-        """The stop that this event is the reason for."""
         if isinstance(event, EpochEnded) and self._after_epoch is not None:
             asked, self._after_epoch = self._after_epoch, None
             return asked

@@ -119,7 +119,6 @@ class StopSources:
     def request(
         self, now_seconds: float, step_seconds: float, save_seconds: float
     ) -> StopRequested | None:
-        """A reason to stop that has come up; None mostly."""
         if self.limit is not None:
             asked = self.limit.request(now_seconds, step_seconds, save_seconds)
             if asked is not None:

@@ -69,7 +69,6 @@ class Screen:
         self._jobs.put(lambda: self._paint(status))
 
     def resize(self) -> None:
-        """Takes note of the terminal's size; call it on SIGWINCH."""
         if self._status_row:
             self._jobs.put(self._reserve)
 
