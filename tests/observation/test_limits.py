@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from pitstop.machine import memory
 from pitstop.observation import observer
 
 
@@ -31,7 +32,7 @@ def test_a_process_that_is_gone_has_no_limits() -> None:
 
 
 def test_space_of_a_folder(tmp_path: Path) -> None:
-    space = observer.read_space(tmp_path)
+    space = memory.read_space(tmp_path)
     assert space is not None
     assert space["size_bytes"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
-    assert observer.read_space(tmp_path / "none") is None
+    assert memory.read_space(tmp_path / "none") is None

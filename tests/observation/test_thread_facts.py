@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.machine import own_process
 from pitstop.observation import thread_facts
 from pitstop.observation.thread_facts import ThreadFact
 from tests.integration.supervisor.launch import until
@@ -43,9 +44,9 @@ def test_a_thread_that_reads_says_from_what(reader: subprocess.Popen[bytes]) -> 
 
 def test_a_suspended_process_is_seen(reader: subprocess.Popen[bytes]) -> None:
     reader.send_signal(signal.SIGSTOP)
-    assert until(lambda: thread_facts.state_of(reader.pid) == "T")
+    assert until(lambda: own_process.is_suspended(reader.pid))
     reader.send_signal(signal.SIGCONT)
-    assert until(lambda: thread_facts.state_of(reader.pid) == "S")
+    assert until(lambda: own_process.is_running(reader.pid))
 
 
 def test_all_threads_are_there_the_main_one_first() -> None:
@@ -70,8 +71,8 @@ def test_the_main_thread_is_first_where_numbers_began_anew(tmp_path: Path) -> No
 
 
 def test_handlers_are_seen_before_a_signal_is_sent(reader: subprocess.Popen[bytes]) -> None:
-    assert thread_facts.catches(reader.pid, signal.SIGINT)
-    assert not thread_facts.catches(reader.pid, signal.SIGRTMAX - 5)
+    assert own_process.catches(reader.pid, signal.SIGINT)
+    assert not own_process.catches(reader.pid, signal.SIGRTMAX - 5)
 
 
 def test_work_is_counted() -> None:
@@ -96,13 +97,17 @@ def test_who_is_gone_has_nothing_to_say() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert thread_facts.read(gone.pid) == ()
-    assert thread_facts.state_of(gone.pid) == ""
+    assert not own_process.is_running(gone.pid)
     assert thread_facts.work_of([gone.pid]) == (0.0, 0)
-    assert not thread_facts.catches(gone.pid, signal.SIGINT)
+    assert not own_process.catches(gone.pid, signal.SIGINT)
 
 
-def test_a_name_with_parentheses_is_no_trap() -> None:
-    assert thread_facts.parse_stat("7 (a (b) c) S 1 2") == ("a (b) c", ["S", "1", "2"])
+def test_a_name_with_parentheses_is_no_trap(tmp_path: Path) -> None:
+    folder = tmp_path / "7" / "task" / "7"
+    folder.mkdir(parents=True)
+    (folder / "stat").write_text(f"7 (a (b) c) S {'0 ' * 49}")
+    [fact] = thread_facts.read(7, tmp_path)
+    assert (fact.name, fact.state) == ("a (b) c", "S")
 
 
 def test_in_words() -> None:

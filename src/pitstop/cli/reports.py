@@ -33,8 +33,7 @@ def cause_and_report(run_dir: Path) -> str:
 
 
 def _write(run_dir: Path) -> None:
-    for written in files.write_missing(run_dir):
-        report = written.report
+    for report in files.write_missing(run_dir):
         if report.log_folder:
             step = report.attempts[-1].last_step
             text = markdown.render(report)

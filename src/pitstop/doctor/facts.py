@@ -20,9 +20,10 @@ from pitstop.flight.disks import mount_of
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
 from pitstop.machine.kernel_file import mounts, read_number, read_text
+from pitstop.machine.memory import read_space
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
-from pitstop.observation.observer import read_limits, read_space
+from pitstop.observation.observer import read_limits
 
 _PATIENCE_SECONDS = 120.0
 _PROGRAM = """

@@ -10,7 +10,7 @@ from pathlib import Path
 from pitstop.flight.sample import CgroupSample, HostSample
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCgroup
-from pitstop.machine.kernel_file import read_number, read_text, table
+from pitstop.machine.kernel_file import read_number, read_text, size_bytes, table
 
 
 class HostReader:
@@ -28,10 +28,10 @@ class HostReader:
 
     def host(self) -> HostSample:
         memory = table(read_text(self._root / "proc/meminfo"), ":")
-        available = _kibibytes(memory, "MemAvailable")
+        available = size_bytes(memory, "MemAvailable")
         left = cgroup.left_bytes(self._memory) if self._memory else None
         return HostSample(
-            total_bytes=_kibibytes(memory, "MemTotal"),
+            total_bytes=size_bytes(memory, "MemTotal"),
             available_bytes=available,
             left_bytes=min((each for each in (available, left) if each is not None), default=None),
         )
@@ -49,7 +49,3 @@ class HostReader:
             pids=read_number(self._pids / "pids.current") if self._pids else None,
             pids_limit=read_number(self._pids / "pids.max") if self._pids else None,
         )
-
-
-def _kibibytes(fields: dict[str, str], name: str) -> int | None:
-    return int(fields[name].split()[0]) << 10 if name in fields else None

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from pitstop.flight.sample import CHILD, ProcessSample
-from pitstop.machine.kernel_file import read_text, table
+from pitstop.machine.kernel_file import read_text, size_bytes, stat_fields, table
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _USER_TICKS, _SYSTEM_TICKS = 11, 12
@@ -19,17 +19,17 @@ def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | Non
     """One process now; None when it is gone.  Never waits for the process's own memory lock."""
     folder = f"{proc}/{pid}"
     status = table(read_text(f"{folder}/status"), ":")
-    stat = read_text(f"{folder}/stat").rpartition(")")[2].split()
+    stat = stat_fields(read_text(f"{folder}/stat"))
     if not status or not stat:
         return None
     ticks = int(stat[_USER_TICKS]) + int(stat[_SYSTEM_TICKS])
-    private = sum(_bytes(status, name) for name in ("RssAnon", "RssShmem", "VmSwap"))
+    private = sum(size_bytes(status, name) or 0 for name in ("RssAnon", "RssShmem", "VmSwap"))
     return ProcessSample(
         pid=pid,
         role=role,
         name=status.get("Name", ""),
         state=status.get("State", "")[:1],
-        rss_bytes=_bytes(status, "VmRSS"),
+        rss_bytes=size_bytes(status, "VmRSS") or 0,
         private_bytes=private,
         cpu_seconds=ticks / _TICKS_PER_SECOND,
         threads=int(status.get("Threads", 0)),
@@ -75,8 +75,3 @@ def _open_files_limit(pid: int) -> int | None:
     except (ProcessLookupError, PermissionError):
         return None
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-def _bytes(fields: Mapping[str, str], name: str) -> int:
-    """A field such as "1748 kB"; 0 when it is not there (a process that has ended)."""
-    return int(fields[name].split()[0]) << 10 if name in fields else 0

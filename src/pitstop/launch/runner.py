@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 
-import psutil
-
 from pitstop.exit_codes import EXIT_COMPLETED
 from pitstop.launch.member_process import (
     MemberEnd,
@@ -23,6 +21,7 @@ from pitstop.launch.member_process import (
 )
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import signalling
+from pitstop.machine.own_process import is_running
 from pitstop.record import record
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
@@ -144,7 +143,7 @@ class _Launcher:
         """Stops the members, then this process, as Ctrl-Z would have; all go on together."""
         signalling.send(signal.SIGTSTP, [each.pid for each in self._living])
         give_up_at = time.monotonic() + _SUSPEND_SECONDS
-        while time.monotonic() < give_up_at and not all(_is_stopped(e.pid) for e in self._living):
+        while time.monotonic() < give_up_at and any(is_running(e.pid) for e in self._living):
             time.sleep(0.01)
         suspend_self()
         signalling.send(signal.SIGCONT, [each.pid for each in self._living])
@@ -174,10 +173,3 @@ class _Launcher:
                 each.kill()
             elif over_seconds >= 0 or (self._is_short and each.assembles):
                 each.dismiss()
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE))
-    except psutil.Error:
-        return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from pitstop.record import record
@@ -53,6 +54,17 @@ def table(text: str, separator: str = " ") -> dict[str, str]:
     """Lines of a key and a value, by key."""
     pairs = (line.partition(separator) for line in text.splitlines())
     return {key: value.strip() for key, found, value in pairs if found}
+
+
+def size_bytes(fields: Mapping[str, str], name: str) -> int | None:
+    """A field such as "1748 kB"; None when it is not there (a process that has ended)."""
+    return int(fields[name].split()[0]) << 10 if name in fields else None
+
+
+def stat_fields(stat: str) -> list[str]:
+    """What stands behind the name, from the text of /proc/PID/stat (proc(5)); of none, nothing."""
+    # The name may hold anything, but its closing bracket is the last one.
+    return stat.rpartition(")")[2].split()
 
 
 def mounts(mountinfo: str) -> list[Mount]:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from pitstop.machine import cgroup
-from pitstop.machine.kernel_file import read_text, table
+from pitstop.machine.kernel_file import read_text, size_bytes, table
 from pitstop.record import record
 
 _UNKNOWN_BYTES = 1 << 62
@@ -29,18 +29,10 @@ def available_bytes(root: Path = Path("/")) -> int:
 
     A very large number where neither can be read (not on Linux).
     """
-    return min(_free_on_machine(root), _left_in_cgroup(root))
-
-
-def _free_on_machine(root: Path) -> int:
-    fields = table(read_text(root / "proc/meminfo"), ":")
-    return int(fields["MemAvailable"].split()[0]) << 10 if fields else _UNKNOWN_BYTES
-
-
-def _left_in_cgroup(root: Path) -> int:
+    free = size_bytes(table(read_text(root / "proc/meminfo"), ":"), "MemAvailable")
     group = cgroup.find(os.getpid(), root)
-    left_bytes = cgroup.left_bytes(group) if group is not None else None
-    return _UNKNOWN_BYTES if left_bytes is None else left_bytes
+    left = cgroup.left_bytes(group) if group is not None else None
+    return min((each for each in (free, left) if each is not None), default=_UNKNOWN_BYTES)
 
 
 @record
@@ -60,7 +52,10 @@ class MemoryPressure:
 def sample(folder: Path, root: Path = Path("/")) -> MemoryPressure:
     """Reads everything once, in a fraction of a millisecond; `folder` is on the disk to look at."""
     return MemoryPressure(
-        available_bytes(root), _stalled_share(root), _swapped_in_bytes(root), _disk_free(folder)
+        available_bytes(root),
+        _stalled_share(root),
+        _swapped_in_bytes(root),
+        (read_space(folder) or {}).get("free_bytes"),
     )
 
 
@@ -77,12 +72,14 @@ def _swapped_in_bytes(root: Path) -> int | None:
     return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else None
 
 
-def _disk_free(folder: Path) -> int | None:
+def read_space(folder: Path) -> dict[str, int] | None:
+    """Size and free bytes of the file system of a folder, None when there is none."""
     try:
         state = os.statvfs(folder)
     except OSError:
         return None
-    return state.f_bavail * state.f_frsize
+    unit_bytes = state.f_frsize
+    return {"size_bytes": state.f_blocks * unit_bytes, "free_bytes": state.f_bavail * unit_bytes}
 
 
 def running(proc: Path = Path("/proc")) -> list[str]:

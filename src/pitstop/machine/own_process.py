@@ -6,13 +6,13 @@ import os
 import time
 from pathlib import Path
 
+from pitstop.machine.kernel_file import stat_fields, table
+
 _START_TIME_FIELD = 19
 """Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
 
-_ENDED = (b"Z", b"X")
-_SUSPENDED = (b"T", b"t")
-
-_SIGNAL_MASKS = ("SigBlk:", "SigIgn:", "SigCgt:")
+_ENDED = ("Z", "X")
+_SUSPENDED = ("T", "t")
 
 _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
@@ -26,7 +26,7 @@ def sees_all_pids(root: Path = Path("/")) -> bool:
 
 def start_time_ticks() -> int:
     """When this process began, in clock ticks since the boot."""
-    return _start_of(_fields(Path("/proc/self/stat").read_bytes()))
+    return _start_of(stat_fields(_read("self", "stat")))
 
 
 def is_there(pid: int, began_ticks: int | None = None) -> bool:
@@ -44,35 +44,45 @@ def is_suspended(pid: int, began_ticks: int | None = None) -> bool:
     return bool(fields) and fields[0] in _SUSPENDED
 
 
+def is_running(pid: int) -> bool:
+    return is_there(pid) and not is_suspended(pid)
+
+
 def heeds(pid: int, number: int) -> bool:
     """Whether a signal does more than its default to a process: it is caught, blocked or ignored.
 
     What is sent to a process that is gone does nothing either.
     """
+    masks = _signal_masks(pid)
+    return not masks or any(mask >> (number - 1) & 1 for mask in masks.values())
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; without one it may be ended by it."""
+    return bool(_signal_masks(pid).get("SigCgt", 0) >> (number - 1) & 1)
+
+
+def _signal_masks(pid: int) -> dict[str, int]:
+    status = table(_read(pid, "status"), ":")
+    return {name: int(status[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt") if status}
+
+
+def _read(pid: int | str, name: str) -> str:
+    """Empty where the process is gone."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return True
-    masks = (line.split()[1] for line in lines if line.startswith(_SIGNAL_MASKS))
-    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+        return ""
 
 
-def _fields_of(pid: int, began_ticks: int | None) -> list[bytes]:
+def _fields_of(pid: int, began_ticks: int | None) -> list[str]:
     """Empty where the process that began then is gone."""
-    try:
-        fields = _fields(Path(f"/proc/{pid}/stat").read_bytes())
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return fields if began_ticks in (None, _start_of(fields)) else []
+    fields = stat_fields(_read(pid, "stat"))
+    return fields if fields and began_ticks in (None, _start_of(fields)) else []
 
 
-def _start_of(fields: list[bytes]) -> int:
+def _start_of(fields: list[str]) -> int:
     return int(fields[_START_TIME_FIELD])
-
-
-def _fields(stat: bytes) -> list[bytes]:
-    # The command name may hold anything, but its closing bracket is the last one.
-    return stat.rpartition(b")")[2].split()
 
 
 def age_ns() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pitstop.machine.kernel_file import read_text, table
+from pitstop.machine.kernel_file import read_text, size_bytes, table
 
 _FORGET_PEAK = b"5"
 
@@ -38,5 +38,4 @@ def mapped_files_bytes(proc: Path = Path("/proc/self")) -> int:
 
 
 def _bytes(name: str, proc: Path) -> int:
-    fields = table(read_text(proc / "status"), ":")
-    return int(fields[name].split()[0]) << 10 if name in fields else 0
+    return size_bytes(table(read_text(proc / "status"), ":"), name) or 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import resource
 import time
@@ -49,14 +48,6 @@ class Observations:
     kernel_fault_ages_seconds: list[float] | None
 
 
-@record
-class _Baseline:
-    """A memory cgroup and its count of kills when the trainer came into it."""
-
-    group: MemoryCgroup
-    oom_kills: int | None
-
-
 class Observer:
     """Watches one trainer; begin, sample now and then, end."""
 
@@ -66,14 +57,15 @@ class Observer:
         self._pids = frozenset({trainer_pid})
         self._log = _open_log(root / "dev/kmsg")
         self._opened_seconds = time.monotonic()
-        self._baseline: _Baseline | None = None
+        self._group: MemoryCgroup | None = None
+        self._kills_before: int | None = None
         self._limits: dict[str, JsonValue] = {}
         self.sample(trainer_pid)
 
     @property
     def cgroup(self) -> str:
         """The memory cgroup of the trainer as the kernel names it, or empty."""
-        return self._baseline.group.path if self._baseline else ""
+        return self._group.path if self._group else ""
 
     def sample(self, pid: int) -> None:
         """Reads again what a script may change: limits, cgroup, the process itself.
@@ -84,20 +76,20 @@ class Observer:
         self._pids |= {pid}
         self._limits = read_limits(pid) or self._limits
         group = cgroup.find(pid, self._root)
-        if group and (self._baseline is None or group != self._baseline.group):
-            self._baseline = _Baseline(group, cgroup.read(group).oom_kills)
+        if group and group != self._group:
+            self._group, self._kills_before = group, cgroup.read(group).oom_kills
 
     def end(
         self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
     ) -> Observations:
         """What was seen, of `workers` (children that died before the trainer) too."""
         self._pids |= workers
-        counters = cgroup.read(self._baseline.group) if self._baseline else None
+        counters = cgroup.read(self._group) if self._group else None
         logged = self._kernel_log()
         crashes = kernel_log.faults(logged) if logged is not None and self._logs_faults() else None
-        space = read_space(self._root / _SHARED_MEMORY.relative_to("/"))
+        space = memory.read_space(self._root / _SHARED_MEMORY.relative_to("/"))
         now = counters.oom_kills if counters else None
-        before = self._baseline.oom_kills if self._baseline else None
+        before = self._kills_before
         facts = Observations(
             max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
             cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
@@ -157,16 +149,6 @@ def read_limits(pid: int) -> dict[str, JsonValue] | None:
         return {name: _pair(resource.prlimit(pid, number)) for name, number in _LIMITS.items()}
     except (ProcessLookupError, PermissionError):
         return None
-
-
-def read_space(folder: Path) -> dict[str, JsonValue] | None:
-    """Size and free bytes of the file system of a folder, None when there is none."""
-    try:
-        status = os.statvfs(folder)
-    except OSError:
-        return None
-    size_bytes, free_bytes = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
-    return {"size_bytes": size_bytes, "free_bytes": free_bytes}
 
 
 def _pair(limit: tuple[int, int]) -> dict[str, int | None]:

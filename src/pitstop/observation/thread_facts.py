@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pitstop.machine.kernel_file import read_text
+from pitstop.machine.kernel_file import read_text, stat_fields
 from pitstop.record import record
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -68,18 +68,6 @@ def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
     return tuple(fact for fact in facts if fact is not None)
 
 
-def state_of(pid: int, proc: Path = Path("/proc")) -> str:
-    """The state letter of a process's main thread; empty when it is gone."""
-    _, fields = parse_stat(read_text(proc / str(pid) / "stat"))
-    return fields[_STATE] if fields else ""
-
-
-def parse_stat(text: str) -> tuple[str, list[str]]:
-    """The name and the fields behind it, of a line of /proc/PID/stat."""
-    head, _, tail = text.rpartition(")")
-    return head.partition("(")[2], tail.split()
-
-
 def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int]:
     """Processor seconds, and bytes read and written, of these processes so far.
 
@@ -87,22 +75,15 @@ def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int
     a crowded machine, who computes is mostly waiting for its turn.
     """
     folders = [proc / str(pid) for pid in pids]
-    stats = [parse_stat(read_text(folder / "stat"))[1] for folder in folders]
+    stats = [stat_fields(read_text(folder / "stat")) for folder in folders]
     ticks = sum(int(fields[_UTIME]) + int(fields[_STIME]) for fields in stats if fields)
     seconds = ticks / _CLOCK_TICKS_PER_SECOND + sum(map(_queued_seconds, folders))
     return seconds, sum(map(_moved_bytes, folders))
 
 
-def catches(pid: int, number: int, proc: Path = Path("/proc")) -> bool:
-    """Whether a process has a handler for a signal; without one it may be ended by it."""
-    for line in read_text(proc / str(pid) / "status").splitlines():
-        if line.startswith("SigCgt:"):
-            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
-    return False
-
-
 def _read_thread(folder: Path, tid: int) -> ThreadFact | None:
-    name, fields = parse_stat(read_text(folder / "stat"))
+    stat = read_text(folder / "stat")
+    name, fields = stat.rpartition(")")[0].partition("(")[2], stat_fields(stat)
     if not fields:
         return None
     channel = read_text(folder / "wchan").strip()

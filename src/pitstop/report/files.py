@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import journal
@@ -30,16 +29,8 @@ FORMS: Mapping[str, Callable[[WhyReport], str]] = {
 """By the name of the file, in the order in which they are written."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """The report on an attempt, and the file for people."""
-
-    report: WhyReport
-    page: Path
-
-
-def write_missing(run_dir: Path) -> tuple[Written, ...]:
-    """Writes the reports of all attempts that are over and have none.
+def write_missing(run_dir: Path) -> tuple[WhyReport, ...]:
+    """Writes the reports of all attempts that are over and have none, and gives them.
 
     An attempt is over when it says so, or when another one has followed.
 
@@ -58,13 +49,14 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
         and not all((folder / name).exists() for name in FORMS)
     }
     reports = why_each(run_dir, lacking) if lacking else ()
-    return tuple(_write(report, lacking[report.last.attempt]) for report in reports)
+    for report in reports:
+        _write(report, lacking[report.last.attempt])
+    return tuple(reports)
 
 
-def _write(report: WhyReport, folder: Path) -> Written:
+def _write(report: WhyReport, folder: Path) -> None:
     for name, render in FORMS.items():
         # Whole or not at all, and no longer: it can be made again, so it is not synced.
         partial = folder / f".{name}.{os.getpid()}"
         partial.write_text(render(report), encoding="utf-8")
         partial.replace(folder / name)
-    return Written(report, folder / PAGE)

@@ -13,20 +13,11 @@ from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
 from pitstop.link.wire import Connection
-from pitstop.record import record
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: pid, uid, gid
 _LONGEST_PATH_BYTES = 107
 _BACKLOG = 16
 _PATIENCE_SECONDS = 2.0
-
-
-@record
-class Peer:
-    """The process at the other end of a connection, as the kernel knows it."""
-
-    pid: int
-    uid: int
 
 
 class ControlSocket:
@@ -79,10 +70,11 @@ class ControlSocket:
         self.path.unlink(missing_ok=True)
 
 
-def peer_of(connection: Connection) -> Peer:
+def peer_of(connection: Connection) -> tuple[int, int]:
+    """Process id and user of who is at the other end, as the kernel knows them."""
     data = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
-    return Peer(pid, uid)
+    return pid, uid
 
 
 def _sweep(folder: Path) -> None:

@@ -11,7 +11,7 @@ from pitstop.link import messages
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import record
-from pitstop.supervisor.control.control_socket import ControlSocket, Peer, peer_of
+from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.processes import family
@@ -22,15 +22,14 @@ _GOES_ON = "The training continues."
 _BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
 
-def stop_request(
-    peer: Peer, sender_command: str, request: messages.ClientRequest
-) -> events.StopRequested:
+def _stop_request(connection: Connection, request: messages.ClientRequest) -> events.StopRequested:
+    pid, uid = peer_of(connection)
     return events.StopRequested(
         source="script" if request.source == "script" else "command",
         urgency="now" if request.now else "graceful",
-        sender_pid=peer.pid,
-        sender_uid=peer.uid,
-        sender_command=sender_command,
+        sender_pid=pid,
+        sender_uid=uid,
+        sender_command=family.command_of(pid),
         reason=request.reason,
     )
 
@@ -67,12 +66,11 @@ class RequestDesk:
         self, connection: Connection, request: messages.ClientRequest
     ) -> tuple[occurrences.Occurrence, ...]:
         """What one request asks for; what cannot be done is answered here."""
-        peer = peer_of(connection)
         match request.command:
             case "status":
                 return (occurrences.StatusAsked(connection),)
             case "stop" | "stop_after_epoch":
-                event = stop_request(peer, family.command_of(peer.pid), request)
+                event = _stop_request(connection, request)
                 kind = (
                     occurrences.StopAsked
                     if request.command == "stop"
@@ -88,7 +86,7 @@ class RequestDesk:
     def take_role(
         self, connection: Connection, report: messages.RoleReport
     ) -> tuple[occurrences.Occurrence, ...]:
-        role = events.RoleTaken(report.role, peer_of(connection).pid, report.task)
+        role = events.RoleTaken(report.role, peer_of(connection)[0], report.task)
         return occurrences.RoleAsked(role, report.cluster), occurrences.StatusAsked(connection)
 
     def await_release(self, connection: Connection, *, waits: bool = True) -> None:
@@ -202,7 +200,7 @@ class ClientReception:
                 self._clients.discard(client)
                 self._event_loop.forget(client)
                 # What the kernel says, unless the process lives among other process ids.
-                pid = peer_of(client).pid or hello.pid
+                pid = peer_of(client)[0] or hello.pid
                 yield occurrences.TrainingAsked(client, replace(hello, pid=pid))
 
     def _dismiss(self, client: Connection) -> None:

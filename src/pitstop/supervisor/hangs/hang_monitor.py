@@ -9,6 +9,7 @@ from typing import Any
 
 from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.link.beacon import Beacon, Progress
+from pitstop.machine.own_process import is_suspended
 from pitstop.observation import thread_facts
 from pitstop.record import record
 from pitstop.supervisor.hangs import watchdog
@@ -88,7 +89,7 @@ class HangMonitor:
         self._question.close()
 
     def _look(self, now_seconds: float, pid: int, progress: Progress) -> Observation:
-        stopped = thread_facts.state_of(pid) in ("T", "t")
+        stopped = is_suspended(pid)
         if not stopped:
             self._stopped_since = None
         elif self._stopped_since is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pitstop.link.settings import STACKS_SIGNAL
-from pitstop.observation import thread_facts
+from pitstop.machine.own_process import catches
 from pitstop.record import record
 from pitstop.supervisor.processes import family
 
@@ -121,7 +121,7 @@ class StackRequest:
                 self._file.unlink()
 
     def _put(self, pid: int, title: str, *, of_trainer: bool = False) -> None:
-        if not thread_facts.catches(pid, STACKS_SIGNAL):
+        if not catches(pid, STACKS_SIGNAL):
             if of_trainer:
                 self._missing.append(_NO_STACKS)
             return

@@ -7,9 +7,11 @@ also the ones that made a session of their own.
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 
 import psutil
+
+from pitstop.machine.kernel_file import read_text
+from pitstop.machine.own_process import is_there
 
 
 def living_descendants(excluding: Collection[int]) -> list[int]:
@@ -20,7 +22,7 @@ def living_descendants(excluding: Collection[int]) -> list[int]:
     """
     children = [child for child in _children(psutil.Process()) if child.pid not in excluding]
     further = [each.pid for child in children for each in _children(child, recursive=True)]
-    return [*(child.pid for child in children), *filter(is_alive, further)]
+    return [*(child.pid for child in children), *filter(is_there, further)]
 
 
 def tree_of(pid: int) -> list[int]:
@@ -39,11 +41,7 @@ def belongs_to(pid: int, ancestors: Collection[int]) -> bool:
 
 
 def command_of(pid: int) -> str:
-    try:
-        text = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+    return read_text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
 
 
 def resident_bytes(pid: int) -> int | None:
@@ -51,13 +49,6 @@ def resident_bytes(pid: int) -> int | None:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
         return None
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
 
 
 def _children(process: psutil.Process, *, recursive: bool = False) -> list[psutil.Process]:

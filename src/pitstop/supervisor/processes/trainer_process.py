@@ -11,11 +11,11 @@ import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.machine import signalling
+from pitstop.machine.kernel_file import read_text, stat_fields
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.process import Exit, StandardStreams
@@ -221,11 +221,8 @@ class KernelProcess(AdoptedProcess):
 
 
 def _status_of_zombie(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return int(fields[_EXIT_CODE_FIELD]) if fields[0] == b"Z" else None
+    fields = stat_fields(read_text(f"/proc/{pid}/stat"))
+    return int(fields[_EXIT_CODE_FIELD]) if fields and fields[0] == "Z" else None
 
 
 def _status_of_reaped(pidfd: int) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pitstop.errors import EnvironmentFault
+from pitstop.machine.kernel_file import read_text
 from pitstop.record import record
 from pitstop.supervisor.stops import cloud_notice
 from pitstop.supervisor.stops.cloud_notice import MalformedNotice, PreemptionNotice
@@ -191,7 +192,4 @@ def _body(answer: MetadataAnswer) -> str:
 
 
 def _dmi(root: Path, name: str) -> str:
-    try:
-        return (root / _DMI / name).read_text(errors="replace").strip()
-    except OSError:
-        return ""
+    return read_text(root / _DMI / name).strip()
