@@ -175,5 +175,4 @@ class Comparison:
 
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
-        """Steps that a run computed twice with different results, of both runs."""
         return self.a.disagreements + self.b.disagreements

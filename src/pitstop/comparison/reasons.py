@@ -74,7 +74,6 @@ def differs_later_after_a_resume(found: Comparison) -> Reason | None:
 
 
 def _resumes_before(found: Comparison) -> Iterator[tuple[ComparedSide, Resume]]:
-    """The resumes before the first step that differs."""
     for side in (found.a, found.b):
         for resume in side.resumes:
             if found.step and resume.step < found.step.step:

@@ -162,7 +162,6 @@ def load_run(path: Path) -> RunRecord:
 
 
 def load_trace(folder: RunFolder) -> Trace:
-    """The steps of all attempts, merged."""
     attempts = [path for path in (folder.path / ATTEMPTS_DIR).iterdir() if path.name.isdecimal()]
     attempts.sort(key=lambda path: int(path.name))
     return merge(steps.read(path / steps.FILE_NAME) for path in attempts)

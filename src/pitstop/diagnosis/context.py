@@ -33,7 +33,6 @@ _REFUSED: frozenset[CauseId] = frozenset({"gpu_oom", "host_alloc_failure"})
 
 
 def complete(finding: Finding, evidence: Evidence) -> Finding:
-    """The finding with what holds for the whole attempt."""
     return replace(
         finding,
         evidence=(*finding.evidence, *_context(evidence)),

@@ -96,7 +96,6 @@ class Evidence:
 
     @property
     def signalled_itself(self) -> bool:
-        """The script sent the signal that ended it to itself."""
         call = self.last(events.ExitCalled)
         return call is not None and call.how == "os.kill" and call.code == self.signal
 

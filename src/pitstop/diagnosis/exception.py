@@ -46,7 +46,6 @@ class Frame:
 
     @property
     def posix_path(self) -> str:
-        """The file with the slashes of POSIX, wherever the program ran."""
         return self.file.replace("\\", "/")
 
     @property

@@ -95,7 +95,6 @@ class Cadence:
         return step >= self._last_step or self.fixed_due(step, now_ns)
 
     def taken(self, step: int, now_ns: int) -> None:
-        """A snapshot was begun at this boundary."""
         self._first_step = _NEVER
         self._origin_ns = self._origin_ns or now_ns
         self._plan_fixed(step, now_ns)

@@ -108,7 +108,6 @@ class Copier:
             self._idle.wait()
 
     def close(self) -> None:
-        """Ends the thread and lets go of the memory."""
         self.wait()
         if self._thread is not None:
             self._begin(sys.exit)

@@ -113,7 +113,6 @@ def _has_passed(found: TrainingMatch, now: Identity, epoch: int) -> bool:
 def _extended(
     found: TrainingMatch, training: RestorePoint, now: Identity, take: Collection[str]
 ) -> Course:
-    """More epochs of what has ended."""
     before = training.identity.settings.get(EPOCHS, "")
     epochs = now.settings.get(EPOCHS, "")
     is_more = before.isdecimal() and epochs.isdecimal() and before != epochs
@@ -165,7 +164,6 @@ def _is_asked(difference: Difference, take: Collection[str]) -> bool:
 
 
 def can_hold(difference: Difference) -> bool:
-    """Whether a saved value can take the place of the script's."""
     both = difference.before, difference.now
     return difference.name not in FIXED and all(map(_is_literal, both))
 

@@ -61,7 +61,6 @@ def begin(environment: MutableMapping[str, str]) -> Entropy | None:
 
 
 def use(key: str) -> None:
-    """From now on this process draws from the streams of this key."""
     global _current  # noqa: PLW0603
     _current = Entropy(key)
 
@@ -82,7 +81,6 @@ def drawn() -> dict[str, int]:
 
 
 def go_on(drawn: Mapping[str, int]) -> None:
-    """Goes on where an earlier attempt was."""
     if _current is not None:
         _current.drawn = dict(drawn)
 

@@ -58,7 +58,6 @@ class ExitWatch:
         threading.excepthook = self._on_thread_failed
 
     def _on_kill(self, _: str, arguments: tuple[Any, ...], __: FrameType | None) -> None:
-        """The script may send a signal to itself, or to all of its process group."""
         pid, number = arguments
         ends_it = number not in _END_NOBODY and signal.getsignal(number) is signal.SIG_DFL
         if pid in (0, self._pid) and ends_it:

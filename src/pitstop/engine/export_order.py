@@ -41,7 +41,6 @@ class ExportOrder:
 
     @classmethod
     def of(cls, session: Session) -> ExportOrder:
-        """The order that this process was started with."""
         return cls(Format(session.settings.export_to), Path(session.settings.export_path))
 
 

@@ -101,7 +101,6 @@ def _matching(pattern: Any, recursive: bool, root_dir: Any, _: Any) -> Iterator[
 
 
 def _named(_: Any, words: Iterable[Any], folder: Any = None, __: Any = None) -> Iterator[str]:
-    """Files that a command names."""
     for word in map(os.fsdecode, words):
         for name in {word, *_WORD.findall(word)}:
             yield os.path.join(os.fsdecode(folder or ""), name)  # noqa: PTH118

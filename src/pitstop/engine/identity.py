@@ -59,7 +59,6 @@ class Identity:
     cells: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """For a saved state, and for a manifest."""
         values = dataclasses.asdict(self)
         return {name: [*each] if type(each) is tuple else each for name, each in values.items()}
 

@@ -57,7 +57,6 @@ def end_process(leaves: LeavesScript) -> None:
 
 
 def flush_output(*files: io.IOBase) -> None:
-    """Writes out what the script has printed, and what these files hold."""
     for stream in (sys.stdout, sys.stderr, *files):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -20,7 +20,6 @@ class Lockstep:
     """
 
     def __init__(self, beacon: Beacon, *, agreed: bool, doubt: str) -> None:
-        """No step has ended yet."""
         self.agreed = agreed
         self.doubt = doubt
         self._beacon = beacon

@@ -69,7 +69,6 @@ def _of_before(client: Any, experiment_id: str, name: str) -> Any:
 
 
 def _is_new(client: Any, run_id: str, key: str) -> bool:
-    """Whether the run has this value not yet."""
     found = _found.get(run_id)
     if (run_id, key) not in _there:
         # One that the script has named itself may have values of before our run, too.

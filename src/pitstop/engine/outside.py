@@ -48,7 +48,6 @@ class Outside:
         self._doubt = None
 
     def drawn(self, frame: types.FrameType | None) -> None:
-        """Somebody draws from the machine."""
         if self._doubt and (place := script_frame(frame)):
             self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
 

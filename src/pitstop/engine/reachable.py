@@ -168,7 +168,6 @@ def _attributes(value: Any) -> Mapping[str, Any]:
 
 
 def slots_of(value: Any) -> Iterator[Reference]:
-    """The attributes that an object keeps in slots."""
     for base in type(value).__mro__:
         for name, member in vars(base).items():
             if isinstance(member, types.MemberDescriptorType):
@@ -179,7 +178,6 @@ def slots_of(value: Any) -> Iterator[Reference]:
 
 
 def cells_of(function: types.FunctionType) -> dict[str, Any]:
-    """What a function closes over, by name."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:

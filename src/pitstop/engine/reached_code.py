@@ -220,7 +220,6 @@ def _plain_in(value: Any, depth: int = _MOST_DEPTH) -> Any:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function, and of those inside of it."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

@@ -37,7 +37,6 @@ def request(socket_path: str, body: Message) -> Message | None:
 
 
 def reason_of(answer: Message) -> str:
-    """Why the supervisor does not do what was asked for."""
     match answer:
         case Refusal(reason) | MalformedMessage(reason) | NoImage(_, reason):
             return reason

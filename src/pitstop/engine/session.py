@@ -81,11 +81,9 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether the attempt ends, or nobody is there to save it."""
         return self._supervisor.is_over
 
     def leave(self) -> None:
-        """The process goes on without its run, which ends for it."""
         self._supervisor.close()
         self.snapshots.close()
 
@@ -99,7 +97,6 @@ class Session:
         self.report(event)
 
     def give_up_snapshots(self, error: Exception) -> None:
-        """Takes no further snapshot, and says so."""
         self.snapshots.give_up(error)
 
     def start_from(self) -> str:

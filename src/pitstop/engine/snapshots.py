@@ -86,7 +86,6 @@ class Snapshots:
         )
 
     def close(self) -> None:
-        """The process goes on without its run."""
         self._copier.close()
 
     def not_finite(self) -> None:

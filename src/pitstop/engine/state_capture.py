@@ -48,7 +48,6 @@ class HeldTensor:
         return cls(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)
 
     def read_now(self) -> HeldTensor:
-        """The same, which has been read."""
         data = self.read()
         return HeldTensor(self.spec, lambda: data)
 

@@ -51,7 +51,6 @@ def _capture(found: dict[str, Any], name: str, ours: Any) -> None:
 
 @observing()
 def restore(saved: Mapping[str, Any]) -> None:
-    """Goes on where the runs were at the cut."""
     for name, (_, ours) in _TRACKERS.items():
         if ours in sys.modules:
             sys.modules[ours].restore(saved.get(name, {}))

@@ -124,7 +124,6 @@ class Trainings:
 
     @property
     def reached_step(self) -> int:
-        """The last step of all saved states."""
         return max((point.step for point in self._points), default=0)
 
     def _known(self) -> list[RestorePoint]:

@@ -45,7 +45,6 @@ class _Rows:
         self.last: deque[tuple[float, int, str]] = deque(maxlen=_MOST_ROWS)
 
     def has(self, data: Mapping[str, Any], step: int) -> bool:
-        """Whether the run has this row already."""
         if self.goes_on and step < self.there:
             return True
         # A picture, say, is in the file, or is lost.
@@ -60,7 +59,6 @@ _log: Any = None
 
 
 def watch() -> None:
-    """Gives runs their ids, and looks at each row."""
     global _log
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)

@@ -92,7 +92,6 @@ def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, 
 
 
 def place_on_stack() -> str:
-    """File and line of the user's code that has led here."""
     file, line, _ = innermost_user_frame(reversed(list(traceback.walk_stack(None))))
     return f"{file}:{line}" if file else "a library"
 

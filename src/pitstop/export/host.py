@@ -211,7 +211,6 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
 
 
 def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
-    """The run's command with its secrets, if it has any."""
     if given and tuple(masked_words(given)) != kept:
         raise UserError("This is not the run's command.", f"Name it as it was: {shlex.join(kept)}")
     if not given and any(MASK in word for word in kept):

@@ -71,7 +71,6 @@ def put_in(
 
 
 def new_kinds(callbacks: Sequence[Any], described: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each kind of callback that was not there."""
     known = {each["class"] for each in described}
     kinds = {type(each).__name__ for each in callbacks} - known
     return [f"{kind} is new" for kind in sorted(kinds)]

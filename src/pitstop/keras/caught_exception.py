@@ -80,7 +80,6 @@ class CaughtOutcome:
         run.held = None
 
     def save(self, session: Session) -> None:
-        """The script goes on to train: it has caught it."""
         cut, self._cut = self._cut, None
         if cut is not None:
             session.snapshots.milestone(lambda: cut)

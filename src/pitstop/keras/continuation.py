@@ -93,7 +93,6 @@ class Continuation:
 
     @property
     def finished(self) -> bool:
-        """Whether the `fit` had returned already."""
         return self.position.milestone == "fit_end"
 
     @restoring

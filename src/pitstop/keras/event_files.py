@@ -124,7 +124,6 @@ class EventFiles:
         return {"folders": folders, "time_seconds": time.time(), "sizes": sizes}
 
     def adopt(self, cuts: Iterable[FileCut]) -> None:
-        """Counts the files of the interrupted run to this one."""
         self._earlier = {str(cut.path) for cut in cuts if cut.size_bytes is not None}
 
 

@@ -46,7 +46,6 @@ class ChangedSettings:
     """
 
     def __init__(self, model: Any, callbacks: Sequence[Any], course: Course) -> None:
-        """Remembers what the script has; nothing is changed yet."""
         names = private_of(model)
         self._model, self._optimizer = model, model.optimizer
         self._held = {

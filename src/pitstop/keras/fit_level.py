@@ -61,14 +61,12 @@ class FitLevel:
         return weakest or levels[0] if levels else EXACT
 
     def report(self, session: Session, level: Exactness) -> None:
-        """Tells the run's journal of a level, where it is another one than before."""
         if level != self._reported:
             self._reported = level
             session.report(LevelKnown(level.level, level.reason, self.unverified))
 
 
 def missing(names: list[str]) -> str:
-    """A sentence on names of what is not restored."""
     shown = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"state that is not restored: {shown}{more}"

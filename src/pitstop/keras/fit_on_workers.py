@@ -19,7 +19,6 @@ _END_OF_INPUT = "OutOfRangeError, as it does without steps_per_epoch,"
 
 
 def is_sent_to_workers(model: Any) -> bool:
-    """Whether the steps of this model's `fit` are."""
     strategy = getattr(model, "distribute_strategy", None)
     return isinstance(strategy, tf.distribute.ParameterServerStrategy)
 

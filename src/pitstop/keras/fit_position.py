@@ -54,5 +54,4 @@ class FitPosition:
         return Position(self.step, self.fit, self.epoch, self.step_in_epoch, stage, milestone)
 
     def go_to(self, saved: Position) -> None:
-        """Stands where a saved state was made."""
         self.step, self.epoch, self.step_in_epoch = saved.step, saved.epoch, saved.step_in_epoch

@@ -108,13 +108,11 @@ class FitRun:
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:
-        """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self.arguments.items() if name != "callbacks"}
         roots = callback_nodes.numbered(self.listed_callbacks())
         self.streams.look({**named, **roots})
 
     def listed_callbacks(self) -> list[Any]:
-        """The callbacks that there are, or are to be."""
         given = self.callbacks.callbacks if self.callbacks else self.arguments.get("callbacks")
         return list(given) if isinstance(given, list | tuple) else []
 
@@ -149,7 +147,6 @@ class FitRun:
         self.epoch_iterator = epoch_iterator
 
     def _shares_input(self) -> bool:
-        """Whether a callback may read a dataset, too."""
         used = (
             reachable.find_used(each, (tf.data.Dataset,), is_part_of_an_input)
             for each in self.listed_callbacks()

@@ -102,7 +102,6 @@ class FreshIterator:
 
     @classmethod
     def of(cls, iterator: Any) -> FreshIterator:
-        """Looks at an iterator that was just created."""
         if not private.is_serializable(iterator):
             return cls(iterator, b"")
         try:
@@ -247,7 +246,6 @@ class InputState:
         return self.dataset is not None and pipeline.is_deterministic(self.dataset)
 
     def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
-        """Takes the counters of a saved position."""
         if not (self.native and self.mode is InputMode.NATIVE):
             self.by_replay = saved["replay"]
             self.level = Exactness(*saved["level"])

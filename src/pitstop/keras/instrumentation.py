@@ -119,13 +119,11 @@ class Instrumentation:
 
     @observing()
     def note_stop_training(self, model: Any, frame: FrameType) -> None:
-        """The flag of a model was set by the code of a frame."""
         if self.training is not None:
             self.training.stop_training_set(model, frame)
 
     @observing(spoils=True)
     def note_random_op(self, op_type: str) -> None:
-        """A random op with a hidden counter was traced."""
         if self.training is not None:
             self.training.hidden_random_op(op_type)
 

@@ -102,7 +102,6 @@ class LegacySource:
 
     @property
     def num_batches(self) -> int | None:
-        """Of an epoch, as far as it is known by now."""
         return self._num_batches
 
     @property

@@ -25,7 +25,6 @@ def kinds(*names: str) -> tuple[Any, ...]:
 
 
 def imported() -> tuple[str, ...]:
-    """The packages that this process has imported."""
     return tuple(filter(_is_imported, _PRIVATE))
 
 
@@ -58,7 +57,6 @@ def public(thing: Any) -> ModuleType:
 
 
 def private_of(thing: Any) -> ModuleType:
-    """The private names of the package that an object is of."""
     return importlib.import_module(_PRIVATE[package_of(thing)])
 
 

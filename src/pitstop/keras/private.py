@@ -230,7 +230,6 @@ def value_of(variable: Any) -> Any:
 
 
 def model_variables(model: Any) -> Iterator[Any]:
-    """The Keras variables of a model, its metrics and its optimizer."""
     yield from model.variables
     yield from model.metrics_variables
     yield from optimizer_variables(model.optimizer)

@@ -86,7 +86,6 @@ class KerasLibrary:
         return None if not found and not isinstance(value, kinds("Model")) else found
 
     def own_names(self, kind: type) -> frozenset[str]:
-        """Attributes that Keras' own methods set."""
         if issubclass(kind, kinds("callbacks.Callback")):
             # What else it sets is what the callback remembers.
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
@@ -134,7 +133,6 @@ class KerasLibrary:
         return tables.entries(table)
 
     def refill_table(self, table: Any, keys: Any, values: Any) -> None:
-        """Removes what is there, and inserts the saved entries."""
         tables.refill(table, keys, values)
 
 

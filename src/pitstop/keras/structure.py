@@ -97,7 +97,6 @@ class Structure:
         }
 
     def capture(self) -> dict[str, Any]:
-        """The JSON form; empty where nothing has changed."""
         replaced, settings = self.replaced, self._changed_settings()
         if not (_has_changed(self._first) or self._is_remade or replaced or settings):
             return {}

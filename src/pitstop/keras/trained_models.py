@@ -27,7 +27,6 @@ class TrainedModels:
 
     @observing()
     def add(self, model: Any, path_of: PathOf) -> None:
-        """A `fit` of this model has ended."""
         others = [each for each in self._trained if each[0]() is not model]
         if len(others) < len(self._trained) and self._added == self._registry.created:
             return

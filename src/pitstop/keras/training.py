@@ -274,7 +274,6 @@ class Training:
 
     @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:
-        """Keras warned that the input ran out."""
         run = self.run
         if run is None or epoch_iterator is not run.epoch_iterator:
             return
@@ -290,7 +289,6 @@ class Training:
             self.session.report(stop_training.describe(frame, at.step_reached, at.epoch))
 
     def hidden_random_op(self, op_type: str) -> None:
-        """A random op with a hidden counter was traced, by the code on the stack."""
         if self.run is not None:
             self.run.hidden_random_op(op_type, place_on_stack())
 

@@ -42,7 +42,6 @@ class GraphSession:
         return _DOUBT.format(name=self._name, ops=", ".join(self._hidden)) if self._hidden else ""
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        """The values by variable name."""
         variables = self._variables()
         values = self._session.run(variables)
         named = {

@@ -94,7 +94,6 @@ class LoopState:
             )
 
     def build(self, saved: SavedState) -> None:
-        """Creates the variables that the first step of a compiled model creates."""
         self._models.build(decode(saved.state["loop"]["built"], saved.tensors))
 
     def restore_object(self, name: str, saved: SavedState) -> None:
@@ -102,7 +101,6 @@ class LoopState:
         self._objects[name].restore(saved.state["loop"]["objects"][name], saved.tensors)
 
     def hidden_random_op(self, op_type: str) -> None:
-        """A random op with a hidden counter was traced, by the code on the stack."""
         self.doubt(
             f"a traced function draws from a hidden random stream ({op_type} at "
             f"{place_on_stack()}); use tf.random.Generator, "

@@ -114,7 +114,6 @@ class LiveLoop(ScriptLoop):
             self.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
 
     def note(self, entry: RecordEntry) -> None:
-        """Adds to the record, if there still is one."""
         self.calls += entry.kind is RecordKind.CALL
         if not self.keeps:
             return

@@ -89,7 +89,6 @@ class LoopIdentity:
     first_step: FirstStep
 
     def to_json(self, encoder: Encoder) -> dict[str, Any]:
-        """For a saved state; arrays go to the encoder."""
         return {"place": self.place.to_json(), "first_step": encoder.encode(self.first_step)}
 
     @classmethod

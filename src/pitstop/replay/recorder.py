@@ -180,7 +180,6 @@ class Recorder:
                 self._note_read(self._loop, self._registry.label(variable), value)
 
     def fetched(self, remote: Any, value: Any) -> None:
-        """The script looks at what a closure returned."""
         if self._closures is None or self._loop is None or not self.listens():
             return
         with self._within():
@@ -205,7 +204,6 @@ class Recorder:
             self._eager_step()
 
     def took_gradients(self) -> None:
-        """The script has asked a tape for gradients, outside of any function."""
         self._gradients_taken = self.listens()
 
     def wrote(self, variable: Any) -> None:

@@ -73,7 +73,6 @@ class TracedFunctions:
             self._running.call = self._latest = None
 
     def called(self, call: Call) -> set[str]:
-        """The names of the calls of its owner that were run."""
         return self._of(call).called
 
     def _traced_for(self) -> Call | None:
@@ -84,7 +83,6 @@ class TracedFunctions:
         return self._running.call or self._latest
 
     def random_op(self, op_type: str) -> None:
-        """An op with a hidden counter is traced."""
         self._doubt(_DRAWS_RANDOM, op_type)
 
     def state_op(self, op_type: str) -> None:
@@ -97,13 +95,11 @@ class TracedFunctions:
             self._of(call).doubt = message.format(call.name, op_type, place_on_stack())
 
     def input_op(self, op_type: str) -> None:
-        """An op that draws input is traced."""
         call = self._traced_for()
         if call is not None and not call.feeds_itself and not self._of(call).unrepeatable:
             self._of(call).unrepeatable = _DRAWS_INPUT.format(call.name, op_type)
 
     def draws(self, iterator: Any) -> None:
-        """A draw of an element is traced."""
         call = self._traced_for()
         if call is None or call.feeds_itself or isinstance(call, MethodCall):
             return  # what a method draws from by itself, it has made by itself

@@ -90,7 +90,6 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 
 def build(form: Form, data: memoryview) -> Any:
-    """The value that `flatten` was given."""
     return _build(form, io.BytesIO(data))
 
 

@@ -78,7 +78,6 @@ class Catalog:
         return identity, _read_entry(path)
 
     def next_sequence(self) -> int:
-        """The sequence number for the next checkpoint; the first is 1."""
         return 1 + max((entry.sequence for entry in self.entries()), default=0)
 
     def verify(self, entry: CheckpointEntry) -> Manifest:

@@ -72,7 +72,6 @@ class TensorSpec:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the tensor's elements; a scalar has one element."""
         return math.prod(self.shape) * DTYPE_WIDTH_BYTES[self.dtype]
 
 

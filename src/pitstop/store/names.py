@@ -26,7 +26,6 @@ def numbered_names(base: str, first: int) -> Iterator[str]:
 
 
 def first_free(folder: Path, names: Iterable[str]) -> Path:
-    """The first of the names that does not exist in the folder."""
     paths = (folder / name for name in names)
     return next(path for path in paths if not path.is_symlink() and not path.exists())
 

@@ -45,7 +45,6 @@ def allocators() -> list[dict[str, Any]]:
 
 
 def versions() -> dict[str, str]:
-    """Of the frameworks that this process has loaded."""
     found = {"tensorflow": tf.__version__, "numpy": np.__version__}
     packages = {name: sys.modules.get(name) for name in ("keras", "tf_keras")}
     return found | {name: each.__version__ for name, each in packages.items() if each is not None}

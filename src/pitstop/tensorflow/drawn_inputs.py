@@ -100,12 +100,10 @@ def _parts(iterator: Any) -> list[Any]:
 
 
 def is_iterator(value: Any) -> bool:
-    """Whether a function may draw from this."""
     return isinstance(value, _KINDS)
 
 
 def iterators_in(values: Any) -> list[Any]:
-    """Those among the arguments of a call."""
     return [each for each in tf.nest.flatten(values) if is_iterator(each)]
 
 

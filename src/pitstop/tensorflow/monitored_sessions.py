@@ -39,7 +39,6 @@ class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
 
     @observing()
     def after_save(self, _session: Any, global_step_value: Any) -> None:
-        """Part of the protocol of listeners."""
         session = process_session.current()
         if session is not None and not is_drawn(Path(self._folder)):
             session.report(ScriptSaved(int(global_step_value), self._folder))
@@ -54,7 +53,6 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
     @observing()
     def begin(self) -> None:
-        """Part of the protocol of hooks, like all that follow."""
         self._global_step = tf.compat.v1.train.get_global_step()
 
     @observing()

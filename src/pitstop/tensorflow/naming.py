@@ -25,7 +25,6 @@ class Naming:
         self._counts: dict[str, tuple[_Read, _Write]] = {}
 
     def is_told_by(self, package: str) -> bool:
-        """Whether this package tells."""
         return package in self._counts
 
     def use_counts(self, read: _Read, write: _Write, package: str) -> None:
@@ -49,7 +48,6 @@ class Naming:
         return f"{path}{replica}{number}" if path else own
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """How many names of each kind each package has given."""
         return {package: read() for package, (read, _) in self._counts.items()}
 
     def advance(self, counts: Mapping[str, Mapping[str, int]]) -> None:

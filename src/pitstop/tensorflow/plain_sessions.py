@@ -113,7 +113,6 @@ class _Loop:
 
     @observing()
     def ran(self) -> None:
-        """It has run what it has looked at."""
         if self.course is not None:
             if self._counter is None:
                 self._step += self._is_step
@@ -148,7 +147,6 @@ class _Loop:
 
     @observing()
     def closing(self) -> None:
-        """The script closes its session."""
         if self.course is not None:
             self.course.closing(self._read_step())
             self.course.closed()

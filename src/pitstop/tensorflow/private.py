@@ -269,7 +269,6 @@ def is_composite(value: Any) -> bool:
 
 
 def components(value: Any) -> list[Any]:
-    """The tensors that a composite value is made of."""
     return list(tf.nest.flatten(value, expand_composites=True))
 
 
@@ -334,7 +333,6 @@ def counted_seeds(state: bytes) -> int:
 
 
 def restore_iterator(iterator: Any, state: bytes) -> None:
-    """Brings an iterator over the same dataset to a serialised state."""
     tensor = tf.io.parse_tensor(tf.constant(state), tf.variant)
     iterator._restore_from_tensors({"_STATE": tensor})
 

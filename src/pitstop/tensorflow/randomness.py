@@ -25,7 +25,6 @@ def also(name: str, capture: Callable[[], Any], restore: Callable[[Any], None]) 
 
 
 def capture() -> dict[str, Any]:
-    """The state of the global streams, as plain values."""
     seed, eager = private.eager_seed()
     return {
         "python": random.getstate(),
@@ -38,7 +37,6 @@ def capture() -> dict[str, Any]:
 
 
 def of_tensorflow(state: dict[str, Any]) -> dict[str, Any]:
-    """The part of a captured state that is TensorFlow's."""
     return {name: state[name] for name in ("tensorflow_seed", "tensorflow_eager")}
 
 

@@ -38,7 +38,6 @@ class Backlog:
         self._ended_seconds = 0.0
 
     def begin(self, workers: int) -> None:
-        """A coordinator has so many workers."""
         self._least = max(self._least, _LEAST * workers)
 
     def scheduled(self, remote: Any) -> None:
@@ -61,7 +60,6 @@ class Backlog:
             self._measure(time.monotonic())
 
     def clear(self) -> None:
-        """Nothing is under way any more."""
         with self._changed:
             self._open.clear()
             self._ended_seconds = 0.0
@@ -130,7 +128,6 @@ class Schedule:
         self._join, self._looked_at = join, looked_at
 
     def add(self, coordinator: Any) -> None:
-        """One more coordinator, whose closures are waited for."""
         self._thread = threading.get_ident()
         self._coordinators.add(coordinator)
         self._backlog.begin(_workers_of(coordinator))

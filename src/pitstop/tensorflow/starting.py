@@ -32,7 +32,6 @@ class Begun:
     optimizer: int
 
     def describe(self, path: str) -> str:
-        """One sentence for the user."""
         slots = f"{self.optimizer} of the optimizer" if self.optimizer else "the optimizer is new"
         return f"The training starts from {path}: {self.weights} weights, {slots}."
 

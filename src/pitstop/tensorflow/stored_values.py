@@ -34,7 +34,6 @@ class StoredValue:
 
     @property
     def form(self) -> str:
-        """For messages: type and shape."""
         return f"{self.dtype}{list(self.shape)}"
 
 

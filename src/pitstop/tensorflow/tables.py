@@ -36,7 +36,6 @@ def _rows_with(key: Any, keys: Array) -> Array:
 
 
 def refill(table: Any, keys: Any, values: Any) -> None:
-    """Removes what is there, and inserts these entries."""
     present, _ = entries(table)
     if len(present):
         table.remove(tf.constant(present, table.key_dtype))

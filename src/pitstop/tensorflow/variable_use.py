@@ -51,7 +51,6 @@ def after_write(notify: Callable[[Any], None]) -> None:
 
 
 def after_gradient(notify: Callable[[], None]) -> None:
-    """Calls `notify` after a tape was asked for gradients."""
     tf.GradientTape.gradient = _told_after(tf.GradientTape.gradient, lambda _: notify())
 
 

@@ -151,7 +151,6 @@ class VariableRegistry:
 
     @property
     def created(self) -> int:
-        """How many variables there have been."""
         return len(self._created)
 
     def indices(self) -> dict[int, int]:
@@ -203,7 +202,6 @@ class VariableRegistry:
                 yield index, created, variable
 
     def hold(self, path_of: PathOf = no_path) -> HeldVariables:
-        """Holds the present value of every variable."""
         tensors, described, refused = [], [], []
         for index, created, variable in self._living():
             own = path_of(variable)

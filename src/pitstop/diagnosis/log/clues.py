@@ -140,7 +140,6 @@ def find(log: Log) -> tuple[Clue, ...]:
 
 
 def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
-    """What is known of the end from elsewhere than the log."""
     name = signal_name or (signal_of_code(exit_code) if exit_code else "")
     if name:
         return of_signal(name, Clue(None, 0, Weight.STATUS, 0, "", f"ended by {name}", ""))
@@ -247,7 +246,6 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
 
 
 def _tells_of_another(raised: Raised) -> bool:
-    """Whether the exception says how another process ended."""
     tells_of_an_exit = _TELLS_OF_AN_EXIT.search(raised.message) or _KILLED in raised.message
     return raised.name in _WRAPPERS or bool(tells_of_an_exit)
 

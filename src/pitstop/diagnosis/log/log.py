@@ -68,7 +68,6 @@ class Log:
 
     @cached_property
     def inside_tracebacks(self) -> frozenset[int]:
-        """Numbers of the lines that belong to an exception."""
         return frozenset(
             number
             for each in self.tracebacks

@@ -98,7 +98,6 @@ class Traceback:
 
 
 def find(lines: Sequence[Line]) -> tuple[Traceback, ...]:
-    """All tracebacks and lone lines that name an exception, in order."""
     streams: dict[str, list[Line]] = {}
     for line in lines:
         streams.setdefault(line.group, []).append(line)

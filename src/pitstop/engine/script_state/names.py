@@ -37,14 +37,12 @@ class Names:
         return name
 
     def give(self, value: Any, name: str) -> None:
-        """An object has this name."""
         # Large arrays are not kept alive for their name.
         keeper = weakref.ref(value) if isinstance(value, np.ndarray) else value
         self._by_id[id(value)] = (keeper, name)
         self._taken.setdefault(name, 0)
 
     def objects(self) -> dict[str, Any]:
-        """The living objects by name."""
         return {
             name: value
             for keeper, name in self._by_id.values()

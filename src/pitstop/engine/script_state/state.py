@@ -248,7 +248,6 @@ class ScriptState:
         return refill.all(wanted)
 
     def look_at_input(self) -> dict[str, Node]:
-        """The nodes that the input leads to, as they are."""
         return self._walk(self._input).nodes
 
     def moved(self, before: Mapping[str, Node]) -> frozenset[Part]:
@@ -261,7 +260,6 @@ class ScriptState:
         return frozenset(found)
 
     def parts_of_input(self) -> frozenset[Part]:
-        """All that the input leads to."""
         nodes = self.look_at_input().items()
         return frozenset().union(*(_parts(name, node) for name, node in nodes))
 

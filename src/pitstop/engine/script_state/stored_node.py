@@ -33,7 +33,6 @@ def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
 
 
 def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
-    """The node that was saved."""
     content = saved["content"]
     if saved["kind"] in holder.FIELDS:
         content = {key: from_json(each, arrays) for key, each in content.items()}

@@ -88,7 +88,6 @@ class Walk:
         self._are_followed: dict[type, bool] = {}
 
     def visit(self, roots: Mapping[str, Any]) -> None:
-        """Looks at all that these objects lead to."""
         for name, value in roots.items():
             self._meet(value, name)
         while self._waiting:
@@ -331,7 +330,6 @@ class Walk:
 
 
 def enumerate_values(name: str, values: Any) -> Iterator[tuple[str, Any]]:
-    """Items with a name each."""
     return ((f"{name}({index})", value) for index, value in enumerate(values))
 
 
