@@ -22,7 +22,6 @@ class Identity:
             function it is; the outermost first.  Edits elsewhere do not change them.
         counters: what the loops around it count with: "trial=1".
         left_out: of how many trainings before it the end was not worth saving.
-        process: which process of the script, empty for the first.
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
         names: digests of what the callers' names hold: plain values, attributes, numbers of items.
@@ -98,7 +97,6 @@ class RestorePoint:
     Attributes:
         milestone: what has ended with it, empty in the middle of a training.
         epoch: counted from 0.
-        identity: what is trained.
         is_loop: it has no identity, and is known by its number.
         begins: no step of the training was computed.
     """

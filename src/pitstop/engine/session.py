@@ -32,7 +32,6 @@ class Session:
 
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
-        snapshots: what is saved, and when.
         report: sends an event to the journal; silent when the supervisor is gone.
         vitals: tells the flight recorder what only this process sees.
         trains_with_fit: fits are the training; else they are parts of the

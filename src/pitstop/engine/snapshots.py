@@ -38,8 +38,6 @@ class Snapshots:
     the connection's lock allows, and set single attributes that the boundary reads.
 
     Attributes:
-        bests: which ends of epochs are kept for their metrics.
-        milestones: which ends of trainings are saved.
         holds: the time for cuts that are held while an epoch ends.
         lockstep: with those that it trains together with, if there are any.
         stopped: a stop was obeyed: from then on, nothing of this process is saved.

@@ -71,7 +71,6 @@ class StepBoundary:
     Attributes:
         is_settled: whether a cut at this time waits for nothing; else one that nobody has asked
             for is left to a later boundary.
-        on_cost: is told the seconds that a snapshot has cost.
     """
 
     def __init__(self, session: Session) -> None:

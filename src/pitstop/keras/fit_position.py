@@ -14,8 +14,6 @@ class FitPosition:
     Attributes:
         fit: which one of the process, counted from 0.
         step: training steps completed over the whole run.
-        epoch: the present one, counted from 0.
-        step_in_epoch: steps completed in it.
         steps_this_attempt: steps that this `fit` has completed since it began or went on.
         has_returned: the train function has; the callbacks behind the step are still running.
     """

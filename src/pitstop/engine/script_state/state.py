@@ -38,7 +38,6 @@ class ScriptState:
     is then saved when its iterator is created, and all else at the cut.
 
     Attributes:
-        baseline: the nodes when the training began.
         unverified: names of what has changed and is not saved; of the last capture.
     """
 

@@ -57,9 +57,7 @@ class Walk:
     """One walk over what the training calls.
 
     Attributes:
-        nodes: what holds content, by name.
         unreadable: names of objects that could not be looked at, and why.
-        is_complete: nothing was left out.
     """
 
     def __init__(
