@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pitstop.events import AttemptEnded, JobState, TrainerExited
@@ -26,13 +28,19 @@ def watch(folder: Path, **environment: str) -> JobWatch:
     return JobWatch({"PATH": f"{folder}:/bin:/usr/bin", "SLURM_JOB_ID": "7", **environment})
 
 
-def collect_children() -> None:
-    """What the supervision's loop does: it collects every child."""
-    while True:
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+@pytest.fixture
+def collect_children() -> Callable[[], None]:
+    """What the supervision's loop does with the commands of a test.
+
+    Other children stay: a forking interpreter of other tests lives as long as they all.
+    """
+    before = set(psutil.Process().children())
+
+    def collect() -> None:
+        for each in set(psutil.Process().children()) - before:
+            os.waitpid(each.pid, 0)
+
+    return collect
 
 
 def _ended(pid: int) -> bool:
@@ -46,7 +54,9 @@ def _ended(pid: int) -> bool:
     return bool(ready)
 
 
-def test_the_one_that_knows_the_end_is_believed(tmp_path: Path) -> None:
+def test_the_one_that_knows_the_end_is_believed(
+    tmp_path: Path, collect_children: Callable[[], None]
+) -> None:
     install(tmp_path, "sacct", "echo 'RUNNING|None'")
     install(tmp_path, "scontrol", "echo 'JobId=7 JobState=COMPLETING Reason=TimeLimit'")
     job = watch(tmp_path)
@@ -66,7 +76,9 @@ def test_without_the_commands_the_lack_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
+def test_a_command_that_hangs_is_ended(
+    tmp_path: Path, collect_children: Callable[[], None]
+) -> None:
     install(tmp_path, "sacct", "exec sleep 600")
     job = watch(tmp_path)
     job.heard(EXITED)
@@ -77,7 +89,7 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_command_that_never_stops_printing_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, collect_children: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.2)
     install(tmp_path, "sacct", "exec yes")
@@ -89,7 +101,7 @@ def test_a_command_that_never_stops_printing_is_ended(
 
 
 def test_what_a_command_leaves_behind_is_ended_after_it_was_collected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, collect_children: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.2)
     left_behind = tmp_path / "left-behind"
@@ -104,7 +116,7 @@ def test_what_a_command_leaves_behind_is_ended_after_it_was_collected(
 
 
 def test_an_answer_that_was_there_in_time_is_heard_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, collect_children: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.0)
     install(tmp_path, "sacct", "echo 'TIMEOUT|None'")
