@@ -76,7 +76,7 @@ class RunInUse(UserError):
         owner = f"process {pid} on {host}" if pid else f"a process on {host}"
         super().__init__(
             f"{run_dir} is in use by a live run ({owner}).",
-            f"Stop it with `pitstop stop {run_dir}`, or give this run another --run-dir.",
+            f"Stop it with `pitstop stop {run_dir}`, or use another --run-dir.",
         )
         self.pid = pid
         self.host = host
@@ -109,7 +109,7 @@ class CheckpointCorrupt(EnvironmentFault):
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             f"Checkpoint {path} is damaged: {reason}.",
-            "It is set aside and the checkpoint before it is used.",
+            "It is set aside, and the checkpoint before it is used.",
         )
         self.path = path
         self.reason = reason

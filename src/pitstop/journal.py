@@ -110,7 +110,7 @@ def _lines(path: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except NoRegularFile:
-        raise RunFolderInvalid(f"{path} is no regular file.", "Move it away.") from None
+        raise RunFolderInvalid(f"{path} is not a regular file.", "Move it away.") from None
 
 
 class Journal:

@@ -54,7 +54,7 @@ def test_a_folder_that_cannot_be_used_is_told_with_its_remedy(
 ) -> None:
     monkeypatch.delenv(ENV_SOCKET, raising=False)
     (tmp_path / "run").write_text("I am a file")
-    with pytest.raises(RunUnavailable, match="names no folder"):
+    with pytest.raises(RunUnavailable, match="does not name a folder"):
         start_companion(CompanionRequest("s3://bucket"))
     with pytest.raises(RunUnavailable, match="is a file") as caught:
         start_companion(CompanionRequest(tmp_path / "run"))

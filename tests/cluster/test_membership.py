@@ -183,7 +183,7 @@ def test_a_member_follows_its_leader_to_the_end(network: PlayedNetwork) -> None:
 def test_a_leader_that_was_never_heard_is_waited_for_without_end(network: PlayedNetwork) -> None:
     member = following(network, lease_seconds=0.0)
     assert member.tick(BEAT) == ()
-    network.coming.append(Trouble("the leader has another secret"))
+    network.coming.append(Trouble("the leader has a different secret"))
     (trouble,) = member.heard()
     assert isinstance(trouble, Notice)
     assert member.tick(BEAT) == ()

@@ -109,12 +109,12 @@ def test_a_member_waits_for_a_leader_that_comes_later_and_for_one_that_comes_bac
 def test_another_secret_is_refused_and_said_on_both_sides(
     leader: LeaderServer, endpoint: tuple[str, int]
 ) -> None:
-    with closing(member(endpoint, secret=b"another secret")) as client:
+    with closing(member(endpoint, secret=b"a different secret")) as client:
         (here,), (there,) = heard(leader)[:1], heard(client)[:1]
     assert isinstance(here, Trouble)
     assert "secret" in here.reason
     assert isinstance(there, Trouble)
-    assert "another secret" in there.reason
+    assert "a different secret" in there.reason
 
 
 def test_a_member_does_not_follow_a_leader_without_the_secret(endpoint: tuple[str, int]) -> None:

@@ -82,7 +82,7 @@ def test_the_joint_level_is_the_worst() -> None:
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (replace(muster(100), strays=True), "have not agreed on"),
+        (replace(muster(100), strays=True), "was not saved together"),
         (Muster(1), "another folder"),
         (Muster(1, ["g0-3:0:9:"], ["exact"], ["g0-3", "g1-2"]), "3 members"),
     ],

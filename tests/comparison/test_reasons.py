@@ -107,7 +107,7 @@ def test_random_state_alone() -> None:
 def test_a_resume_that_was_announced_as_not_exact_says_so() -> None:
     resume = Resume(7, 0, "not_exact", "hidden counters")
     [reason] = compare_runs(A, run("b", records(12, losses={8: 0.25}), resumes=(resume,))).reasons
-    assert "announced as not exact (hidden counters)" in reason.text
+    assert "reported as not exact (hidden counters)" in reason.text
 
 
 def test_long_values_of_the_environment_are_left_out() -> None:

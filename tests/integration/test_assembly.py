@@ -74,7 +74,7 @@ def test_nobody_waits_for_a_member_of_a_launch_that_has_failed(
     words = ("launch", "--workers", "2", "--run-dir", "run", "--", sys.executable, "script.py")
     ended = launch.finish(launch.start(tmp_path, *words, before=network))
     assert ended.returncode == 3, ended.stderr
-    assert b"worker 0 was ended, as another one had (exit code 75)" in ended.stderr
+    assert b"worker 0 was stopped because another member had ended (exit code 75)" in ended.stderr
 
 
 def test_workers_that_one_script_starts_do_not_wait_for_a_gang(

@@ -120,7 +120,7 @@ def test_run_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert _refusal(tmp_path, "file") == (
         2,
-        "pitstop: file is a file. Name a folder with --run-dir.",
+        "pitstop: file is a file. Give a folder with --run-dir.",
     )
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -130,7 +130,7 @@ def test_run_folder_in_one_that_cannot_be_written(tmp_path: Path) -> None:
     code, line = _refusal(tmp_path, "locked/run", *_without_override())
     assert code == 1
     assert "The run folder locked/run cannot be written: this user has no permission." in line
-    assert "Change its owner or mode, or put the run on another disk with --run-dir." in line
+    assert "Change its owner or mode, or use another disk with --run-dir." in line
 
 
 def _without_override() -> tuple[str, ...]:
@@ -149,8 +149,8 @@ def test_run_folder_of_a_newer_format(tmp_path: Path) -> None:
     identity.write_text(newer)
     code, line = _refusal(tmp_path, "run")
     assert code == 1
-    assert "format version 99 was found; this Pitstop reads 1." in line
-    assert "Upgrade Pitstop to the version that wrote the run." in line
+    assert "format version 99, but this Pitstop reads version 1." in line
+    assert "Upgrade Pitstop to the version that wrote this run." in line
     assert identity.read_text() == newer
 
 
@@ -163,7 +163,7 @@ def test_run_folder_of_a_live_run(tmp_path: Path) -> None:
     assert finish(live).returncode == 75
     assert code == 2
     assert f"run is in use by a live run (process {live.pid} on " in line
-    assert "Stop it with `pitstop stop run`, or give this run another --run-dir." in line
+    assert "Stop it with `pitstop stop run`, or use another --run-dir." in line
 
 
 # -- what changed since the last attempt -----------------------------------------------

@@ -94,7 +94,7 @@ def test_a_script_that_differs_each_time_is_not_blamed_on_the_resume(
 def test_a_script_that_fails_by_itself_is_a_wrong_use(tmp_path: Path) -> None:
     code, found, _ = _drill(tmp_path, [], "exits_with_3.py")
     assert code == 2
-    assert "failed without any interruption, with exit code 3" in json.dumps(found)
+    assert "failed without an interruption, with exit code 3" in json.dumps(found)
     assert (tmp_path / "runs" / ".drill" / "exits_with_3" / "uninterrupted.log").exists()
 
 

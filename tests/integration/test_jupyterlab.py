@@ -57,7 +57,7 @@ def test_the_button_stops_a_cell_and_a_dead_kernel_goes_on(lab: Lab, tmp_path: P
     lab.press("notebook:interrupt-kernel")
     lab.until_shown(_FIT, "stopping")
     (tmp_path / "go").touch()
-    stopped = lab.until_shown(_FIT, "`%pitstop why` tells more.")
+    stopped = lab.until_shown(_FIT, "Details: `%pitstop why`.")
     assert "Stopped after step 17 " in stopped
     assert "Traceback" not in stopped
     # The same cell goes on, until its kernel dies of another cause.

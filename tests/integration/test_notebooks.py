@@ -28,7 +28,7 @@ model = build()
 """
 FIT = "h = model.fit(x, y, epochs=3, verbose=0, callbacks=[Ends()])"
 OUTCOME = "digest(model), h.history['loss'], h.epoch"
-ENDS = "Run this cell again to go on there."
+ENDS = "Run this cell again to resume there."
 RESUMED = "resuming at step"
 _SAVED_AFTER_SECONDS = 12.0
 """Behind what a new kernel takes to its first `fit`."""
@@ -76,7 +76,7 @@ def test_an_interrupted_cell_goes_on_when_it_is_run_again(start: Start, tmp_path
             kernel.plan("SIGINT", step)
             stopped = kernel.run(FIT)
             assert stopped.status == "error"
-            assert stopped.text.rstrip().endswith("`%pitstop why` tells more.")
+            assert stopped.text.rstrip().endswith("Details: `%pitstop why`.")
             assert f"Stopped after step {step} " in stopped.text
             assert ENDS in stopped.text
             assert "Traceback" not in stopped.text

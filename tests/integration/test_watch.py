@@ -78,7 +78,7 @@ def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path) -> None:
         status, text = press(link, "checkpoint")
         assert (status, text.startswith("Step ")) == (200, True)
         epochs = len(run.events(EpochEnded))
-        assert press(link, "stop_after_epoch") == (200, "It stops when this epoch has ended.")
+        assert press(link, "stop_after_epoch") == (200, "It will stop at the end of this epoch.")
         ended, _ = seconds_to_end(process)
         assert ended.returncode == 75, ended.stderr
         assert len(run.events(EpochEnded)) >= epochs + 1

@@ -49,5 +49,5 @@ def test_how_each_ended_is_said_in_words() -> None:
         "completed",
         "stopped (exit code 75)",
         "failed (exit code 3)",
-        "was ended, as another one had (exit code 143)",
+        "was stopped because another member had ended (exit code 143)",
     ]

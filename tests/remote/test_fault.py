@@ -21,8 +21,8 @@ class _HttpError(Exception):
 @pytest.mark.parametrize(
     ("error", "needs_user", "words"),
     [
-        (PermissionError("Forbidden"), True, "access to s3://bucket/cnn is refused: Forbidden."),
-        (_HttpError("no"), True, "is refused: no."),
+        (PermissionError("Forbidden"), True, "Access to s3://bucket/cnn is denied: Forbidden."),
+        (_HttpError("no"), True, "is denied: no."),
         (botocore.exceptions.NoCredentialsError(), True, "no valid credentials"),
         (FileNotFoundError("no such bucket"), True, "no such bucket"),
         (botocore.exceptions.EndpointConnectionError(endpoint_url="x"), False, "be reached"),

@@ -132,5 +132,5 @@ def test_a_damaged_checkpoint_is_left_out(
     said: list[str] = []
     found = fetch_run(storage, tmp_path / "copy", said.append)
     assert [each.sequence for each in found] == [1]
-    assert f"checkpoint {newest.name} in {storage.url} is left out" in said[0]
+    assert f"checkpoint {newest.name} in {storage.url}: " in said[0]
     assert len(Catalog(tmp_path / "copy" / "checkpoints").entries()) == 1

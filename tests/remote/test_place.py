@@ -38,5 +38,5 @@ def test_a_place(text: str, url: str, name: str) -> None:
     "text", ["s3://bucket", "s3://bucket/", "s3:///x", "file:///", "s3://b/.."]
 )
 def test_no_place(text: str) -> None:
-    with pytest.raises(PlaceInvalid, match="names no folder"):
+    with pytest.raises(PlaceInvalid, match="does not name a folder"):
         parse(text)

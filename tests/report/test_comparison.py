@@ -33,7 +33,7 @@ def _text(found: Comparison) -> str:
 def test_runs_that_are_the_same() -> None:
     text = _text(compare_runs(A, replace(A, name="b")))
     assert text.startswith("A  [a]: 12 steps, trained to the end\nB  b: 12 steps")
-    assert "The runs are the same, bit for bit" in text
+    assert "The runs are identical, bit for bit" in text
     assert "2 variables at common checkpoints (step 4, 12)" in text
     assert "Likely reason" not in text
 
@@ -42,7 +42,7 @@ def test_the_first_difference_with_its_values() -> None:
     text = _text(compare_runs(A, LATER, _measured))
     assert "The runs differ: at step 7 (epoch 2) the loss differs." in text
     assert "loss 0.5 in A, 0.25 in B, 8388608 float32 ULP apart" in text
-    assert "1 of the steps compared differ; step 6 agrees" in text
+    assert "1 of the compared steps differ; step 6 agrees" in text
     assert "Checkpoint of step 12\n  - kernel: 1 of 2 values differ, by 0.5 at most" in text
     assert "All variables agree at step 4" in text
 
@@ -50,18 +50,18 @@ def test_the_first_difference_with_its_values() -> None:
 def test_steps_computed_twice() -> None:
     twice = run("b", records(8, 1, {7: 0.25}), records(12, 6))
     text = _text(compare_runs(A, twice))
-    assert "The runs are the same" in text
-    assert "b: 1 of 3 steps computed again, the first is step 7 (loss 0.25, then 0.5)" in text
+    assert "The runs are identical" in text
+    assert "b: 1 of 3 steps computed again; first: step 7 (loss 0.25, then 0.5)" in text
 
 
 def test_one_loss_with_other_metrics_is_not_told_as_two() -> None:
     again = [replace(each, metrics=each.metrics + 1) for each in records(12, 6)]
     text = _text(compare_runs(A, run("b", records(8), again)))
-    assert "the first is step 6 (loss 0.5 both times, with other bits or metrics)" in text
+    assert "first: step 6 (loss 0.5 both times, but with different bits or metrics)" in text
 
 
 def test_what_no_rule_explains_says_so() -> None:
-    assert "none of the known ones fits" in _text(compare_runs(A, run("b", records(12, 1, {8: 9}))))
+    assert "no known reason matches" in _text(compare_runs(A, run("b", records(12, 1, {8: 9}))))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_an_exact_drill() -> None:
 def test_a_run_that_started_over_proves_no_resume() -> None:
     text = _text(drill(trial(EXACT), replace(trial(EXACT), resumed_at_step=0)))
     assert text.count("identical, started over") == 1
-    assert "1 started over: nothing had been saved" in text
+    assert "1 started over because nothing had been saved" in text
 
 
 def test_a_resume_that_is_not_exact_names_step_and_reason() -> None:
@@ -44,7 +44,7 @@ def test_a_script_that_is_not_reproducible_by_itself() -> None:
     text = _text(drill(trial(AFTER_RESUME), trial(EXACT), again=UNSEEDED))
     assert "Not reproducible by itself" in text
     assert "First difference: at step 1" in text
-    assert "All 2 steps that were computed again after a kill gave the same results." in text
+    assert "All 2 steps that were repeated after a kill gave the same results." in text
 
 
 def test_repeated_steps_that_differ_are_no_consolation() -> None:

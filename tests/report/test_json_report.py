@@ -34,7 +34,7 @@ def test_how_far_the_attempts_came() -> None:
         (1, 30),
         (2, 47),
     ]
-    assert found["compared"][0].startswith("This attempt came 17 steps further")
+    assert found["compared"][0].startswith("This attempt got 17 steps further")
     assert [link["source"] for link in found["chain"]] == ["flight recorder", "kernel log"]
 
 

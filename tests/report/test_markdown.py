@@ -19,7 +19,7 @@ def test_the_sections_in_order() -> None:
     assert _titles(markdown.render(whole("nan_loss", "text"))) == [
         "# Why runs/train text ended",
         "## What to do",
-        "## How it came to this",
+        "## What led to this",
         "## Evidence",
         "## Could not be observed",
         "## Also found",

@@ -54,15 +54,15 @@ def test_where_an_attempt_began(events: tuple[Restored, ...], first: int) -> Non
 
 def test_the_same_cause_again_at_the_same_step() -> None:
     same, none = compare(_attempts((0, 47), (40, 47), (40, 47)))[:2]
-    assert same == "The last 3 attempts ended for the same cause, disk_full, each at step 47."
-    assert none == "No attempt since attempt 1 came further than step 47."
+    assert same == "The last 3 attempts ended with the same cause, disk_full, each at step 47."
+    assert none == "No attempt since attempt 1 got further than step 47."
 
 
 def test_progress_and_steps_computed_twice() -> None:
     assert compare(_attempts((0, 47), (40, 1060))) == (
-        "The last 2 attempts ended for the same cause, disk_full.",
-        "This attempt came 1,013 steps further than those before it.",
-        "In 2 attempts 7 steps had to be computed twice.",
+        "The last 2 attempts ended with the same cause, disk_full.",
+        "This attempt got 1,013 steps further than the earlier ones.",
+        "Over 2 attempts, 7 steps had to be repeated.",
     )
 
 

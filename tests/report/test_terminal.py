@@ -39,7 +39,7 @@ def test_the_cause_and_what_to_do_come_first() -> None:
     ]
     titles = [line for line in lines[4:] if line and not line.startswith(" ")]
     assert titles == [
-        "How it came to this",
+        "What led to this",
         "Evidence",
         "Could not be observed",
         "Also found",
@@ -56,7 +56,7 @@ def test_how_long_it_took_stands_in_the_first_line() -> None:
 
 def test_a_chain_is_a_chain() -> None:
     text = screen(whole("disk_full", ""))
-    after = text[text.index("How it came to this") :].splitlines()
+    after = text[text.index("What led to this") :].splitlines()
     assert after[1].rstrip() == "  ┌ memory grew by 20 MB a minute   [flight recorder]"
     assert after[2].rstrip() == "  └ the kernel killed it  [kernel log]"
 

@@ -301,7 +301,7 @@ def test_a_checkpoint_that_cannot_be_read_now_is_named_and_read_later(
 def test_no_checkpoint_to_load(supervisor: Supervisor, wanted: str) -> None:
     answer = supervisor.ask(Load(wanted))
     assert answer.message.type == "no_image"
-    assert body_of(answer)["reason"] == f"there is no good checkpoint {wanted}".rstrip()
+    assert body_of(answer)["reason"] == f"there is no undamaged checkpoint {wanted}".rstrip()
 
 
 # -- without a supervisor --------------------------------------------------------

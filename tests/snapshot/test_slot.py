@@ -139,6 +139,6 @@ def test_reading_a_part_of_a_file() -> None:
 def test_a_range_beyond_the_end_is_noticed() -> None:
     fd = os.memfd_create("range")
     os.write(fd, b"0123456789")
-    with pytest.raises(EOFError, match="5 bytes early"):
+    with pytest.raises(EOFError, match="5 bytes too short"):
         slot.read_into(fd, memoryview(bytearray(10)), 5)
     os.close(fd)

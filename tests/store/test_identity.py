@@ -27,7 +27,7 @@ def test_decoding_gives_what_was_encoded(identity: RunIdentity) -> None:
 @pytest.mark.parametrize(
     ("member", "value", "reason"),
     [
-        ("format", "other", "not in the format"),
+        ("format", "other", "its format is not"),
         ("version", None, "version None"),
         ("run_id", 7, "run_id"),
         ("command", "python", "command"),

@@ -86,11 +86,11 @@ def test_wide_tensors_come_first_and_equals_keep_their_order() -> None:
 @pytest.mark.parametrize(
     ("specs", "reason"),
     [
-        ([TensorSpec("a", "F32", ()), TensorSpec("a", "I8", ())], "taken twice"),
+        ([TensorSpec("a", "F32", ()), TensorSpec("a", "I8", ())], "used twice"),
         ([TensorSpec("__metadata__", "F32", ())], "cannot be stored"),
         ([TensorSpec("\ud800", "F32", ())], "cannot be stored"),
         ([TensorSpec("a", "F31", ())], "unknown"),
-        ([TensorSpec("a", "F32", (2, -1))], "no shape"),
+        ([TensorSpec("a", "F32", (2, -1))], "not a shape"),
     ],
 )
 def test_impossible_tensors_are_a_fault_of_ours(specs: list[TensorSpec], reason: str) -> None:
@@ -119,7 +119,7 @@ def _tensor(shape: Any, start: Any, end: Any, dtype: Any = "U8") -> dict[str, An
         (_file([1]), "not a JSON object"),
         (_file(b'{"a":1,"a":1}'), "twice"),
         (_file({"__metadata__": {"a": 1}}), "metadata"),
-        (_file({"a": 7}), "lacks"),
+        (_file({"a": 7}), "has no dtype"),
         (_file({"a": _tensor([1], 0, 1, "X9")}), "unknown dtype"),
         (_file({"a": _tensor([1], 0, 1, ["U8"])}), "unknown dtype"),
         (_file({"a": _tensor([-1], 0, 1)}), "no shape"),
@@ -127,8 +127,8 @@ def _tensor(shape: Any, start: Any, end: Any, dtype: Any = "U8") -> dict[str, An
         (_file({"a": _tensor([1], 1, 0)}), "no place"),
         (_file({"a": _tensor([1], 0, None)}), "no place"),
         (_file({"a": _tensor([2], 0, 1)}), "has 1 bytes for"),
-        (_file({"a": _tensor([1], 1, 2)}), "hole or overlaps"),
-        (_file({"a": _tensor([2], 0, 2), "b": _tensor([2], 1, 3)}), "hole or overlaps"),
+        (_file({"a": _tensor([1], 1, 2)}), "gap or overlaps"),
+        (_file({"a": _tensor([2], 0, 2), "b": _tensor([2], 1, 3)}), "gap or overlaps"),
     ],
 )
 def test_a_malformed_header_is_refused_with_the_reason(data: bytes, reason: str) -> None:

@@ -186,7 +186,7 @@ def test_a_file_system_without_locks_is_named(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     (tmp_path / "lock").touch()
-    with pytest.raises(RunFolderUnwritable, match="offers no locks") as caught:
+    with pytest.raises(RunFolderUnwritable, match="has no locks") as caught:
         RunLock.acquire(tmp_path / "lock", RECORD)
     assert "nolock" in caught.value.remedy
     assert not is_locked(tmp_path / "lock")

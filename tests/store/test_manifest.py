@@ -137,7 +137,7 @@ def test_unknown_members_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("member", "value", "reason"),
     [
-        ("format", "else", "not in the format"),
+        ("format", "else", "its format is not"),
         ("version", 0, "version 0"),
         ("version", "1", "version '1'"),
         ("sequence", None, "sequence"),

@@ -117,7 +117,7 @@ def test_a_manifest_must_name_both_files(
     path, manifest = save(tmp_path, 1, 1)
     files = {other: entry for other, entry in manifest.files.items() if other != name}
     lacking = Manifest(manifest.sequence, manifest.info, files, manifest.tensors)
-    with pytest.raises(CheckpointCorrupt, match=f"does not name {name}"):
+    with pytest.raises(CheckpointCorrupt, match=f"does not list {name}"):
         read(path, lacking)
 
 
@@ -166,7 +166,7 @@ def test_a_tensor_that_the_manifest_omits_is_found(tmp_path: Path, name: str) ->
     omitting = Manifest(manifest.sequence, manifest.info, manifest.files, tensors)
     (path / MANIFEST_FILE).write_bytes(encode(omitting))
     catalog = Catalog(tmp_path)
-    with pytest.raises(CheckpointCorrupt, match=f"does not name '{name}'"):
+    with pytest.raises(CheckpointCorrupt, match=f"does not list '{name}'"):
         catalog.verify(catalog.entries()[0])
 
 
@@ -177,5 +177,5 @@ def test_a_tensor_that_only_the_manifest_names_is_found(tmp_path: Path) -> None:
     parts = (replace(part, size_bytes=40), replace(part, offset_bytes=part.offset_bytes + 40))
     tensors = {**manifest.tensors, "more": replace(kernel, parts=parts)}
     adding = Manifest(manifest.sequence, manifest.info, manifest.files, tensors)
-    with pytest.raises(CheckpointCorrupt, match="lacks tensors that its manifest names"):
+    with pytest.raises(CheckpointCorrupt, match="lacks tensors that its manifest lists"):
         read_tensors(path, adding, _discard)

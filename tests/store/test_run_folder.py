@@ -111,8 +111,8 @@ def _a_torn_run_json(path: Path) -> None:
         (_a_file, "is a file"),
         (_a_tensorflow_checkpoint, "of TensorFlow"),
         (_somebody_s_files, "thesis.tex"),
-        (_a_foreign_run_json, "not in the format"),
-        (_a_torn_run_json, "no run's"),
+        (_a_foreign_run_json, "its format is not"),
+        (_a_torn_run_json, "is not valid"),
     ],
 )
 def test_what_is_no_run_is_refused_and_not_touched(
@@ -222,7 +222,7 @@ def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: s
         assert read_lock(folder.lock) is None
         assert not is_locked(folder.lock)
         return
-    with pytest.raises(RunFolderInvalid, match="no regular file"):
+    with pytest.raises(RunFolderInvalid, match="not a regular file"):
         journal.read(open_existing(folder.path).journal)
 
 

@@ -149,7 +149,7 @@ class _Refusing(Filesystem):
 
 @pytest.mark.parametrize(
     ("number", "reason"),
-    [(errno.EDQUOT, "quota of this user is used up"), (errno.EIO, "input/output error")],
+    [(errno.EDQUOT, "quota is exceeded"), (errno.EIO, "input/output error")],
 )
 def test_a_quota_or_a_broken_disk_is_named_and_the_checkpoint_before_is_intact(
     tmp_path: Path, number: int, reason: str

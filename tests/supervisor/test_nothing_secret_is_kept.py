@@ -49,7 +49,7 @@ def test_a_command_that_is_not_kept_whole_is_run_again_as_it_is_named_once_more(
     tmp_path: Path,
 ) -> None:
     folder = open_or_create(tmp_path / "run", _COMMAND, tmp_path)
-    with pytest.raises(UserError, match="holds a secret"):
+    with pytest.raises(UserError, match="contains a secret"):
         script_of(folder, 1, tmp_path / "log")
     with pytest.raises(UserError, match="not the run's command"):
         script_of(folder, 1, tmp_path / "log", [*_COMMAND, "--more"])

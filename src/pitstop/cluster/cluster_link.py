@@ -23,7 +23,7 @@ UNUSED = "cluster_unused"
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
 _AWAY_SECONDS = 3.0
-_REMEDY = "This process is supervised by itself: it is not told when the training is over."
+_REMEDY = "This process is supervised alone and will not be told when the training ends."
 
 
 class ClusterLink:
@@ -164,7 +164,7 @@ def _seconds(text: str) -> float:
     try:
         return float(text or LEASE_SECONDS)
     except ValueError:
-        raise ValueError(f"{LEASE_VARIABLE}={text} is no number of seconds") from None
+        raise ValueError(f"{LEASE_VARIABLE}={text} is not a number of seconds") from None
 
 
 def _row(member: ClusterMember) -> JsonValue:

@@ -62,7 +62,7 @@ class Sealer:
         Raises `SealBroken` where it is not the next one, or no message of this version.
         """
         if not hmac.compare_digest(seal, self._next(text)):
-            raise SealBroken("a frame does not carry the seal of this cluster")
+            raise SealBroken("a frame is not signed with the secret of this cluster")
         message = message_in(text, fd_count=0)
         if isinstance(message, MalformedMessage):
             raise SealBroken(message.reason)
@@ -158,16 +158,16 @@ async def call(host: str, port: int, secret: bytes) -> Conversation:
     reader, writer = await asyncio.open_connection(host, port)
     try:
         if await reader.readexactly(len(_GREETING)) != _GREETING:
-            raise WrongSecret("what listens there is no supervisor of this version")
+            raise WrongSecret("the listener there is not a supervisor of this version")
         leader_nonce = await reader.readexactly(NONCE_BYTES)
         member_nonce = os.urandom(NONCE_BYTES)
         writer.write(member_nonce + proof(secret, MEMBER, leader_nonce, member_nonce))
         try:
             claim = await reader.readexactly(PROOF_BYTES)
         except EOFError:
-            raise WrongSecret("the leader has another secret") from None
+            raise WrongSecret("the leader has a different secret") from None
         if not hmac.compare_digest(claim, proof(secret, LEADER, leader_nonce, member_nonce)):
-            raise WrongSecret("what listens there does not know the secret of this cluster")
+            raise WrongSecret("the listener there does not know the secret of this cluster")
         key = handshake_key(secret, leader_nonce, member_nonce)
         return Conversation(reader, writer, Sealer(key, MEMBER), Sealer(key, LEADER))
     except BaseException:

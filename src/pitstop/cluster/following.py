@@ -49,7 +49,7 @@ class Following:
         if self._lease is None or self._released or not self._lease.is_over(now):
             return ()
         self._released = True
-        reason = f"nothing was heard of {self.leader} for {self._lease_seconds:g} s"
+        reason = f"no message from {self.leader} for {self._lease_seconds:g} s"
         return (MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
 
     def beat(self, beat: Beat) -> None:

@@ -176,7 +176,7 @@ class GangLeader:
             return []
         orders: Orders = []
         if self._resume.outcome is not None and self._attempt_of(task) != muster.attempt:
-            orders = self.lost(task, "its training has begun again")
+            orders = self.lost(task, "its training has started again")
         self._resume, words = resume_agreement.mustered(self._resume, task, muster)
         return [*orders, *words]
 

@@ -65,7 +65,7 @@ class LeaderServer(NetworkThread):
             except OSError as error:
                 problem = error.strerror or str(error)
                 await asyncio.sleep(_RETRY_SECONDS)
-        self._tell(Trouble(f"the leader cannot listen at port {port} ({problem})"))
+        self._tell(Trouble(f"the leader cannot listen on port {port} ({problem})"))
         return None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,7 +78,7 @@ class LeaderServer(NetworkThread):
                 self._tell(Heard(task, await conversation.receive()))
         except (WrongSecret, SealBroken) as problem:
             peer = writer.get_extra_info("peername")
-            self._tell(Trouble(f"{problem} (from {peer[0] if peer else 'nowhere'})"))
+            self._tell(Trouble(f"{problem} (from {peer[0] if peer else 'unknown'})"))
         except (EOFError, OSError, TimeoutError, asyncio.CancelledError):
             # Cancelled: this side closes, and a task that ends so would be reported as an error.
             pass
@@ -91,10 +91,10 @@ class LeaderServer(NetworkThread):
     async def _admitted(self, conversation: Conversation) -> Task | None:
         message = await conversation.receive()
         if not isinstance(message, JoinRequest):
-            raise SealBroken("a member did not say who it is")
+            raise SealBroken("a member did not identify itself")
         problem = self._objection(message)
         if not problem and Task.parse(message.task) in self._members:
-            problem = f"another process is {message.task} already"
+            problem = f"another process is already {message.task}"
         if problem:
             conversation.send(Refusal(problem))
             conversation.close()

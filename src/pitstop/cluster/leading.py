@@ -62,7 +62,7 @@ class GangLeading:
         self._send(self._gang.lost(task, reason))
 
     def parted(self, task: Task) -> None:
-        self.absent[task] = "its supervisor is out of reach"
+        self.absent[task] = "its supervisor cannot be reached"
 
     def beat(self, task: Task, beat: Beat) -> None:
         """A member is there; TensorFlow takes one whose trainer is suspended for crashed."""
@@ -75,7 +75,7 @@ class GangLeading:
         """A member has come, or has come back; as another process, if it is not the same."""
         self.absent.pop(task, None)
         if not same:
-            self.lost(task, "its run has begun again")
+            self.lost(task, "its run has started again")
             self._gang.forget(task)
 
     def tick(self, now_seconds: float, progress: LeaderProgress) -> None:

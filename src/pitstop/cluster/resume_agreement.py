@@ -106,17 +106,15 @@ def _problem(agreement: ResumeAgreement) -> str:
     musters = sorted(agreement.musters.items())
     for task, muster in musters:
         if muster.strays:
-            return f"{task} has a state that the members have not agreed on"
+            return f"{task} has a state that was not saved together with the other members"
     gangs = {gang for _, muster in musters for gang in map(gang_of, muster.marks)}
     present = len(agreement.members)
     for size in sorted({size_of(gang) for gang in gangs} - {present}):
-        return f"{size} members have saved their states together, and now there are {present}"
+        return f"{size} members saved their states together, but now there are {present}"
     for task, muster in musters:
         if unknown := gangs - set(muster.gangs):
             other = next(t for t, m in musters if unknown & set(map(gang_of, m.marks)))
-            return (
-                f"{task} has no part in the training that {other} has saved: it has another folder"
-            )
+            return f"{task} did not take part in the training of {other}: it uses another folder"
     return ""
 
 
@@ -126,7 +124,7 @@ def _doubt(agreement: ResumeAgreement) -> str:
         return ""
     for task, muster in sorted(agreement.musters.items()):
         if muster.levels[muster.marks.index(agreement.mark)] not in _EXACT:
-            return f"the state of {task} is saved as not exact"
+            return f"the saved state of {task} is not exact"
     return ""
 
 

@@ -102,13 +102,13 @@ class Roster:
 def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     """Why a process may not join the cluster; empty where it may."""
     if request.protocol != PROTOCOL:
-        return f"it runs Pitstop {request.version}, which speaks another protocol than the leader's"
+        return f"it runs Pitstop {request.version}, whose protocol differs from the leader's"
     if request.shape != spec.counts:
-        return f"it knows of {_words(request.shape)}, the leader of {_words(spec.counts)}"
+        return f"it was started for {_words(request.shape)}, the leader for {_words(spec.counts)}"
     if request.task not in {EVALUATOR + " 0", *map(str, spec.addresses)}:
         return f"the cluster has no {request.task}"
     if request.task == str(spec.leader):
-        return f"another process is {request.task}, which leads"
+        return f"another process is already {request.task}, the leader"
     return ""
 
 

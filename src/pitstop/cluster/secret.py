@@ -19,8 +19,8 @@ VARIABLE = "PITSTOP_CLUSTER_SECRET"
 _LEAST_CHARACTERS = 16
 _MOST_BYTES = 4096
 _SET_IT = (
-    f"Set {VARIABLE} to the same long random text for all members, such as that of `openssl rand"
-    " -hex 32`."
+    f"Set {VARIABLE} to the same long random text for all members, such as the output of `openssl "
+    "rand -hex 32`."
 )
 
 
@@ -39,13 +39,13 @@ def find(environment: Mapping[str, str]) -> bytes:
     home = environment.get("HOME", "")
     settings = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
     if not settings:
-        raise SecretUnusable("There is no home directory that could hold a secret.", _SET_IT)
+        raise SecretUnusable("There is no home directory to store the secret in.", _SET_IT)
     path = Path(settings) / "pitstop" / "cluster.key"
     try:
         return _own(path)
     except OSError as error:
         raise SecretUnusable(
-            f"{path} can be neither read nor made: {error.strerror}.", _SET_IT
+            f"{path} cannot be read or created: {error.strerror}.", _SET_IT
         ) from error
 
 
@@ -57,14 +57,14 @@ def _own(path: Path) -> bytes:
         known = os.fstat(descriptor)
         if not stat.S_ISREG(known.st_mode) or known.st_mode & 0o077 or known.st_uid != os.geteuid():
             raise SecretUnusable(
-                f"{path} is the secret of your clusters, and others can read or replace it.",
-                f"Make a new one: rm {path}",
+                f"{path}, the secret of your clusters, can be read or replaced by others.",
+                f"Delete it to create a new one: rm {path}",
             )
         secret = file.read(_MOST_BYTES)
     if len(secret) < _LEAST_CHARACTERS:
         raise SecretUnusable(
-            f"{path} is the secret of your clusters, and is damaged.",
-            f"Make a new one: rm {path}",
+            f"{path}, the secret of your clusters, is damaged.",
+            f"Delete it to create a new one: rm {path}",
         )
     return secret
 

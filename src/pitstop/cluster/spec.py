@@ -46,7 +46,7 @@ class Task:
         """The task that `str` names, else a `ValueError`."""
         kind, _, index = text.rpartition(" ")
         if not kind or len(text) > _MOST_CHARACTERS:
-            raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is no task of a cluster")
+            raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is not a task of a cluster")
         return cls(kind, int(index))
 
 
@@ -60,7 +60,7 @@ class ClusterSpec:
     def from_json(cls, body: Any) -> ClusterSpec:
         """From the mapping that is described above, else a `ValueError`."""
         if not isinstance(body, dict):
-            raise ValueError("a cluster is no mapping")
+            raise ValueError("the cluster is not a mapping")
         addresses = {
             Task(str(kind), int(index)): str(address)
             for kind, tasks in body.items()
@@ -96,7 +96,7 @@ def _numbered(tasks: Any) -> list[tuple[Any, Any]]:
         return list(tasks.items())
     if isinstance(tasks, list):
         return list(enumerate(tasks))
-    raise ValueError("the tasks of a kind are neither a list nor a mapping")
+    raise ValueError("the tasks of a type are neither a list nor a mapping")
 
 
 def leader_endpoint(spec: ClusterSpec, environment: Mapping[str, str]) -> tuple[str, int]:
@@ -106,13 +106,13 @@ def leader_endpoint(spec: ClusterSpec, environment: Mapping[str, str]) -> tuple[
     find it without another word.  `ValueError` without a leader, or a port in its address.
     """
     if (leader := spec.leader) is None:
-        raise ValueError("the cluster names no chief and no worker")
+        raise ValueError("the cluster has no chief and no worker")
     host, _, port_text = spec.addresses[leader].rpartition(":")
     if not host:
         raise ValueError(f"the address of {leader} has no port")
     port = int(environment.get(PORT_VARIABLE) or _moved(int(port_text)))
     if not 0 < port <= _MOST_PORT:
-        raise ValueError(f"{port} is no port")
+        raise ValueError(f"{port} is not a port")
     return host.strip("[]"), port
 
 

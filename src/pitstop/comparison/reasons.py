@@ -60,7 +60,7 @@ def differs_after_a_resume(found: Comparison) -> Reason | None:
     if not hits:
         return None
     side, resume = hits[0]
-    announced = f", announced as not exact ({resume.reason})" * (resume.level == "not_exact")
+    announced = f", reported as not exact ({resume.reason})" * (resume.level == "not_exact")
     return _reason("not_restored", name=side.name, step=resume.step, announced=announced)
 
 

@@ -138,7 +138,7 @@ def load_run(path: Path) -> RunRecord:
     trace = load_trace(folder)
     if not trace.records:
         raise UserError(
-            f"{path} holds no record of training steps.",
+            f"{path} contains no record of training steps.",
             "Steps are recorded when Keras trains under `pitstop run`.",
         )
     history = History.from_entries(entries)

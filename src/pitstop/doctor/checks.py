@@ -62,7 +62,7 @@ def _frameworks(facts: Facts) -> Check:
     seen = f"{found.executable}: Python {found.python or '?'}, {versions or 'no TensorFlow'}"
     if found.problem:
         return _lacks("hooks", seen, problem=found.problem)
-    return Check("training", "ok", f"{seen}; the hooks fit")
+    return Check("training", "ok", f"{seen}; supported")
 
 
 def _memory(facts: Facts) -> Check:
@@ -80,7 +80,7 @@ def _kernel_log(facts: Facts) -> Check:
     if not facts.kernel_log:
         return _lacks("kernel_log", "not readable")
     if not facts.all_pids:
-        seen = "readable, but this is a pid namespace: its process numbers are others"
+        seen = "readable, but process numbers differ in this pid namespace"
         return _lacks("all_pids", seen)
     return Check("kernel log", "ok", "readable")
 
@@ -112,16 +112,16 @@ def _disk(facts: Facts) -> Check:
         return _lacks("local_disk", seen)
     if not facts.hard_links:
         return _lacks("hard_links", f"{seen}, no hard links")
-    direct = "" if facts.direct_writes else ", no O_DIRECT (large saves go through the cache)"
+    direct = "" if facts.direct_writes else ", no O_DIRECT (large saves use the page cache)"
     return Check("disk", "ok", seen + direct)
 
 
 def _stacks(facts: Facts) -> Check:
     scope = facts.ptrace_scope
-    seen = "Python's own stacks" + (", py-spy" if facts.py_spy else "")
+    seen = "Python stacks" + (", py-spy" if facts.py_spy else "")
     if facts.py_spy and not scope:
         return Check("stacks", "ok", seen)
-    limited = f" (kernel.yama.ptrace_scope is {scope}: only root may)" if scope else ""
+    limited = f" (kernel.yama.ptrace_scope is {scope}: root only)" if scope else ""
     return _lacks("py_spy", seen + limited)
 
 
@@ -143,7 +143,7 @@ def _scheduler(facts: Facts) -> Check:
 
 
 def _clock(facts: Facts) -> Check:
-    seen = f"{facts.clock_source or 'unknown'}, {facts.clock_nanoseconds:.0f} ns to read"
+    seen = f"{facts.clock_source or 'unknown'}, {facts.clock_nanoseconds:.0f} ns per read"
     is_slow = facts.clock_nanoseconds >= _SLOW_CLOCK_NS
     return _lacks("clock", seen) if is_slow else Check("clock", "ok", seen)
 

@@ -80,7 +80,7 @@ def answer(executable: str, output: str, exit_code: int) -> Frameworks:
     try:
         return Frameworks(executable, **json.loads(lines[-1]))
     except (IndexError, ValueError, TypeError):
-        return Frameworks(executable, problem=f"it ended with code {exit_code} at the imports")
+        return Frameworks(executable, problem=f"the imports ended with exit code {exit_code}")
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,12 @@ def make_folder(path: Path) -> DrillFolder:
     """
     with _writing(path):
         if path.exists() and not path.is_dir():
-            raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
+            raise RunFolderInvalid(f"{path} is a file.", "Give a folder with --run-dir.")
         if path.exists() and any(path.iterdir()):
             if not (path / RESULT_FILE).is_file():
                 raise RunFolderInvalid(
-                    f"{path} holds other files, and no {RESULT_FILE}.",
-                    "Name an empty or a new folder with --run-dir.",
+                    f"{path} contains other files but no {RESULT_FILE}.",
+                    "Give an empty or new folder with --run-dir.",
                 )
             shutil.rmtree(path)
         path.mkdir(parents=True, exist_ok=True)

@@ -68,8 +68,8 @@ class _Runner:
         run_dir = self._folder.run_dir(name)
         if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
             raise UserError(
-                f"The script failed without any interruption, with exit code {ran.exit_code}.",
-                f"`pitstop why {run_dir}` tells why; it printed {self._folder.log(name)}.",
+                f"The script failed without an interruption, with exit code {ran.exit_code}.",
+                f"`pitstop why {run_dir}` explains why; its output is in {self._folder.log(name)}.",
             )
         return load_run(run_dir), ran.seconds
 
@@ -127,7 +127,7 @@ def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], N
     drill = Drill(expected.name, last_step, seconds, tuple(trials))
     if all(trial.identical for trial in trials):
         return drill
-    say("something differs; running it once more without interruption.")
+    say("the runs differ; running the script again without interruption.")
     repetition, _ = runner.uninterrupted(REPETITION)
     return replace(drill, repetition=compare_runs(expected, repetition))
 

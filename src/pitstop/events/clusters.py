@@ -9,7 +9,7 @@ from pitstop.record import record
 
 _PARTS: Mapping[str, str] = {
     "member": "is a member of a cluster (tf.distribute.Server)",
-    "server": "waits for the requests of a cluster (in join)",
+    "server": "waits for requests of a cluster (in join)",
     "coordinator": "coordinates parameter servers (ClusterCoordinator)",
     "monitored_session": "trains in a MonitoredSession",
     "session": "trains in a loop of a Session",
@@ -33,7 +33,7 @@ class RoleTaken(Event):
     def part(self) -> str:
         """What the process does, to follow its name."""
         task = f" as {self.task}" if self.task else ""
-        return f"{_PARTS.get(self.role, 'has a part in a cluster')}{task}"
+        return f"{_PARTS.get(self.role, 'takes part in a cluster')}{task}"
 
 
 @record

@@ -23,7 +23,7 @@ from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RunFolder
 
 _H5_SUFFIX = ".weights.h5"
-_REMEDY = "Mend the script, or use `--to safetensors`, which runs nothing."
+_REMEDY = "Fix the script, or use `--to safetensors`, which does not run it."
 _SUFFIXES = {
     Format.KERAS: ".keras",
     Format.WEIGHTS_H5: _H5_SUFFIX,
@@ -37,7 +37,7 @@ def check(path: Path, *, force: bool) -> None:
     Raises `EnvironmentFault`, or a `UserError` where something is there that may not be replaced.
     """
     if path.exists() and not force:
-        raise UserError(f"{path} exists.", "Name another place, or replace it with --force.")
+        raise UserError(f"{path} exists.", "Choose another name, or overwrite it with --force.")
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):
@@ -135,7 +135,7 @@ def _with_format_of_suffix(request: ExportRequest) -> ExportRequest:
     suffix = _SUFFIXES.get(form, "")
     if not name.endswith(suffix):
         raise UserError(
-            f"A file of the format {form.value} is named *{suffix}, not {name}.",
+            f"The name of a {form.value} file must end in {suffix}; {name} does not.",
             f"Name it {name}{suffix}.",
         )
     return replace(request, format=form)
@@ -153,8 +153,8 @@ def _write_tensors(folder: RunFolder, source: Source, partial: Path) -> None:
 def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
     if "replay" in source.saved.state:
         raise UserError(
-            f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
-            "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
+            f"Checkpoint {source.name} belongs to a recorded loop, whose models have no names.",
+            "Use `--to safetensors`, or name the models in pitstop.start (see docs/loops.md).",
         )
     with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
         log = Path(scratch) / "output.log"

@@ -201,8 +201,8 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
         raise UserError(
-            f"The run's command was started in {identity.cwd}, which is gone.",
-            "Make the folder again.",
+            f"The run's command was started in {identity.cwd}, which no longer exists.",
+            "Create the folder again.",
         )
     launched = _was_launched(folder, attempt)
     seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
@@ -212,11 +212,11 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
 
 def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
     if given and tuple(masked_words(given)) != kept:
-        raise UserError("This is not the run's command.", f"Name it as it was: {shlex.join(kept)}")
+        raise UserError("This is not the run's command.", f"Give it as it was: {shlex.join(kept)}")
     if not given and any(MASK in word for word in kept):
         raise UserError(
-            "The run's command holds a secret, which its folder does not keep.",
-            f"Name the command once more, with the secret, behind `--`: -- {shlex.join(kept)}",
+            "The run's command contains a secret, which the run folder does not store.",
+            f"Give the command again, with the secret, after `--`: -- {shlex.join(kept)}",
         )
     return tuple(given) or kept
 
@@ -232,7 +232,7 @@ def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | Environment
     why = f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     tail = "\n".join(lines[-_TAIL_LINES:])
-    end = f"with code {outcome.exit_code} before that{why}. The end of its output:\n{tail}\n"
+    end = f"with exit code {outcome.exit_code} before that{why}. Its last output:\n{tail}\n"
     return UserError(f"The script ended {end}", remedy)
 
 

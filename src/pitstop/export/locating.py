@@ -19,7 +19,7 @@ from pitstop.link.settings import Settings
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import FOUND_FILE, RunFolder
 
-_REMEDY = "Run it as the run did: the same command, folder and data."
+_REMEDY = "Run it as before: with the same command, folder and data."
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
         and entry.event.data.get("adapter") in events.LOOPS
     }
     if not entries:
-        raise UserError("The run has no journal: nothing of it is known.")
+        raise UserError("The run has no journal: nothing is known about it.")
     if not bad and not step:
         raise UserError(
-            "No loss of this run was NaN or infinite.", "Name the step to look at with --step."
+            "No loss of this run was NaN or infinite.", "Give the step to examine with --step."
         )
     attempt = bad[-1].attempt if bad else entries[-1].attempt
     if attempt in loops:
         raise UserError(
-            "The training is a loop of the script's own, whose steps only the script knows.",
-            "Call `tf.debugging.enable_check_numerics()` in it, and run it from a copy.",
+            "The training is a custom loop, whose steps only the script knows.",
+            "Call `tf.debugging.enable_check_numerics()` in a copy of it, and run the copy.",
         )
     first = bad[-1].event if bad else None
     return attempt, step or (first.step if isinstance(first, events.NonFiniteLoss) else 0)
@@ -98,7 +98,7 @@ def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> S
         try:
             return choose(folder, name, say)
         except CheckpointCorrupt as damage:
-            say(f"{name} is damaged ({damage.reason}); the one before it is taken.")
+            say(f"{name} is damaged ({damage.reason}); using the one before it.")
     return None
 
 
@@ -118,4 +118,4 @@ def _run_script(
 
 
 def _no_image(name: str) -> NoReturn:
-    raise CheckpointCorrupt(Path(name), "no state was to be restored")
+    raise CheckpointCorrupt(Path(name), "there was no state to restore")

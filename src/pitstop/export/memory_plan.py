@@ -26,7 +26,7 @@ _USABLE = 0.9
 """Of what is left: a run needs more now and then."""
 HALT_STEP = 20
 """A training whose memory nobody measures ends here."""
-_REMEDY = "Run the script by itself first; plan measures model.fit, pitstop.start and tf.functions."
+_REMEDY = "First run the script alone; `plan` measures model.fit, pitstop.start and tf.functions."
 
 
 @dataclass(frozen=True)
@@ -193,4 +193,4 @@ def _left_on_devices() -> int | None:
 
 
 def _no_image(name: str) -> NoReturn:
-    raise CheckpointCorrupt(Path(name), "no state was to be restored")
+    raise CheckpointCorrupt(Path(name), "there was no state to restore")

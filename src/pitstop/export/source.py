@@ -59,10 +59,10 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
         except CheckpointCorrupt as damage:
             if wanted:
                 raise
-            say(f"{each.path} is damaged ({damage.reason}); the one before it is taken.")
+            say(f"{each.path} is damaged ({damage.reason}); using the one before it.")
     raise UserError(
         f"{folder.path} has no checkpoint{f' {wanted}' if wanted else ' to export'}.",
-        f"See `pitstop checkpoints {folder.path}`; `pitstop checkpoint` takes one of a live run.",
+        f"See `pitstop checkpoints {folder.path}`; `pitstop checkpoint` saves one of a live run.",
     )
 
 

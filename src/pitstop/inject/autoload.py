@@ -127,8 +127,8 @@ class _Autoload:
             known = {name: version for name, version in found.items() if version}
             why = f"{type(problem).__name__}: {problem}".splitlines()[0]
             told = " and ".join(f"{name} {version}" for name, version in known.items())
-            message = f"Pitstop cannot watch this process, which has {told} ({why})."
-            remedy = "Use Keras 3 and TensorFlow 2.20 or later, or run on without snapshots."
+            message = f"Pitstop cannot work in this process, which has {told} ({why})."
+            remedy = "Use Keras 3 and TensorFlow 2.20 or later, or continue without snapshots."
             self._give_up(known, UnsupportedVersion(message, remedy))
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
@@ -227,10 +227,10 @@ class _Autoload:
             return None
         if session.start_from():
             problem = (
-                "A loop that is only recorded is known after its first step: "
-                "too late for --from to give it weights."
+                "A recorded loop is detected only after its first step, which is too late for "
+                "--from to load weights."
             )
-            remedy = "Load them in the script, or name its objects in pitstop.start."
+            remedy = "Load the weights in the script, or name its objects in pitstop.start."
             session.refuse(WeightsUnusable(problem, remedy), "weights_refused")
         return session
 

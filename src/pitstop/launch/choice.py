@@ -75,16 +75,15 @@ def _admit(gang: GangFolder, shape: Shape, command: Sequence[str], *, takes: boo
     changed = () if takes else _changes(gang, present_command(command))
     if gang.shape != shape:
         raise ShapeChanged(
-            f"{gang.path} holds a launch of {gang.shape}, and this is one of {shape}: what is saved"
-            " fits only the same members.",
-            "Launch as many as before, name another folder with --run-dir, or start over with"
-            " --new.",
+            f"{gang.path} belongs to a launch of {gang.shape}, but this one has {shape}: the "
+            "saved state fits only the same members.",
+            "Launch the same members as before, use another folder with --run-dir, or start over "
+            "with --new.",
         )
     if changed:
         raise CommandChanged(
-            f"{gang.path} holds the launch of another command ({in_words(changed)}).",
-            "Name another folder with --run-dir, start over with --new, or go on from what is saved"
-            " with --take all.",
+            f"{gang.path} belongs to a launch of a different command ({in_words(changed)}).",
+            "Use another folder with --run-dir, start over with --new, or resume with --take all.",
         )
 
 

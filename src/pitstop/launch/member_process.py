@@ -49,7 +49,7 @@ class MemberEnd:
     def __str__(self) -> str:
         if self.exit_code == EXIT_COMPLETED:
             return "completed"
-        how = "was ended, as another one had" if self.dismissed else "stopped"
+        how = "was stopped because another member had ended" if self.dismissed else "stopped"
         return f"{'failed' if self.failed else how} (exit code {self.exit_code})"
 
 

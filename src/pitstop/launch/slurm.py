@@ -61,8 +61,8 @@ class SlurmTask:
         nodes = [node for node, count in enumerate(self.tasks_on) for _ in range(count)]
         if len(hosts) != len(self.tasks_on) or nodes[self.index] != self.node:
             raise UserError(
-                f"Task {self.index} runs on node {self.node} of its step: tasks are not numbered "
-                "node by node.",
+                f"Task {self.index} runs on node {self.node} of its step, but tasks must be "
+                "numbered node by node.",
                 "Start it with srun --distribution=block.",
             )
         first = _FIRST_PORT + _PORTS_OF_A_JOB * (self.job % _JOBS)
@@ -84,9 +84,9 @@ def task_of(environment: Mapping[str, str]) -> SlurmTask:
             tasks_on=_counts(environment["SLURM_STEP_TASKS_PER_NODE"]),
         )
     except (KeyError, ValueError) as error:
-        raise NotInSlurm(f"This is no task of a Slurm step: {error}.") from error
+        raise NotInSlurm(f"This is not a task of a Slurm step: {error}.") from error
     if sum(task.tasks_on) != task.count or task.count > MOST_OF_A_KIND:
-        raise NotInSlurm(f"Slurm tells of {task.count} tasks, and of {sum(task.tasks_on)}.")
+        raise NotInSlurm(f"Slurm reports both {task.count} and {sum(task.tasks_on)} tasks.")
     return task
 
 
@@ -94,7 +94,7 @@ def _counts(text: str) -> tuple[int, ...]:
     """`2(x3),1` is 2, 2, 2, 1."""
     found = [_COUNT.fullmatch(each) for each in text.split(",")]
     if not all(found):
-        raise ValueError(f"{text!r} is no list of counts")
+        raise ValueError(f"{text!r} is not a list of counts")
     parts = [each.groups() for each in found if each]
     if sum(int(times or 1) for _, times in parts) > MOST_OF_A_KIND:
         raise ValueError("too many nodes")

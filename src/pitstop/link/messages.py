@@ -359,7 +359,7 @@ def message_in(text: bytes | bytearray, fd_count: int) -> Message:
             # Half a character, such as of a file's name that is no UTF-8: nothing could write it.
             body = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as problem:
-        return MalformedMessage(f"a message is no JSON: {problem}")
+        return MalformedMessage(f"a message is not JSON: {problem}")
     return message_from(body, fd_count)
 
 
@@ -371,13 +371,13 @@ def message_from(body: Any, fd_count: int) -> Message:
     """
     type_ = body.get("type") if isinstance(body, dict) else None
     if not isinstance(type_, str):
-        return MalformedMessage("a message is no object with a type")
+        return MalformedMessage("a message is not an object with a type")
     cls = MESSAGES.get(type_)
     if cls is None:
         return UnknownMessage(type_)
     if cls.fds not in (fd_count, SOME):
-        return MalformedMessage(f"{type_} comes with {fd_count} descriptors, not {cls.fds}")
+        return MalformedMessage(f"{type_} has {fd_count} descriptors instead of {cls.fds}")
     try:
         return build(cls, type_, body)
     except ValueError as problem:
-        return MalformedMessage(f"a message does not fit: {problem}")
+        return MalformedMessage(f"a message is not valid: {problem}")

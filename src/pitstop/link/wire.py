@@ -62,10 +62,10 @@ class Connection:
             sock.connect(path)
         except (BlockingIOError, TimeoutError) as error:
             sock.close()
-            raise NoAnswer(f"Who listens at {path} lets nobody in.") from error
+            raise NoAnswer(f"The process that listens on {path} accepts no connections.") from error
         except OSError as error:
             sock.close()
-            raise PeerClosed(f"Nobody listens at {path} ({error.strerror}).") from error
+            raise PeerClosed(f"No process listens on {path} ({error.strerror}).") from error
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0))
         return cls(sock)
 
@@ -148,8 +148,8 @@ class Connection:
         if flags & socket.MSG_CTRUNC:
             # The kernel has dropped what did not fit; the message would never become whole.
             raise EnvironmentFault(
-                "Files that another process of the run sent are lost: this process has too many "
-                "open files.",
+                "Files from another process of the run were lost: this process has too many open "
+                "files.",
                 "Raise the limit, for example `ulimit -n 65536`.",
             )
         if not data:
@@ -161,7 +161,7 @@ class Connection:
             return None
         length, fd_count = _HEAD.unpack_from(self._received)
         if length > _MOST_BYTES or fd_count > _MAX_FDS:
-            raise PeerClosed("The other process sent what is no message.")
+            raise PeerClosed("The other process sent an invalid message.")
         end = _HEAD.size + length
         if len(self._received) < end or len(self._fds) < fd_count:
             return None

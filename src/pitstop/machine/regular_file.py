@@ -22,7 +22,7 @@ def open_regular(path: Path, buffering: int = -1) -> BinaryIO:
     os.close(fd)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise NoRegularFile(errno.EINVAL, "it is no regular file", str(path))
+    raise NoRegularFile(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_regular(path: Path) -> bytes:

@@ -122,7 +122,7 @@ def load_ipython_extension(shell: Any) -> None:
         return
     notebook = Notebook(shell)
     if os.environ.get(ENV_SOCKET):
-        notebook.say("this kernel runs under `pitstop run`, whose folder and options hold.")
+        notebook.say("this kernel runs under `pitstop run`; its folder and options apply.")
         return
     notebook.install()
     _NOTEBOOKS.append(notebook)
@@ -137,5 +137,5 @@ def current() -> RunView:
     from pitstop.errors import UserError  # noqa: PLC0415
 
     if not _NOTEBOOKS:
-        raise UserError("This process is no notebook with Pitstop.", "Run `%load_ext pitstop`.")
+        raise UserError("Pitstop is not loaded in this notebook.", "Run `%load_ext pitstop`.")
     return _NOTEBOOKS[-1].view()

@@ -24,8 +24,8 @@ from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import REGISTRY
 
 _REFUSED = (
-    "The training is saved, and cannot go on here; the reason stands above. Nothing is lost: undo "
-    "the change and run the cell again, or train into another folder with `%pitstop folder NAME`."
+    "The training is saved but cannot continue here; see the reason above. Nothing is lost: undo "
+    "the change and run the cell again, or train in another folder with `%pitstop folder NAME`."
 )
 
 
@@ -124,11 +124,11 @@ def _told(progress: Progress, folder: Path) -> str:
     newest = max((each for each in saved if each), key=lambda each: each.sequence, default=None)
     step = newest.info.step if newest is not None else None
     place = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    at = f"step {progress.step} (epoch {progress.epoch + 1}, step {progress.step_in_epoch} in it)"
+    at = f"step {progress.step} (epoch {progress.epoch + 1}, its step {progress.step_in_epoch})"
     if step == progress.step:
-        kept = f"Stopped after {at}, which is saved in {place}."
+        kept = f"Stopped after {at}; saved in {place}."
     elif step is None:
         return f"Stopped after {at}. Nothing is saved."
     else:
-        kept = f"Stopped after {at}; saved is step {step}, in {place}."
-    return f"{kept}\nRun this cell again to go on there. `%pitstop why` tells more."
+        kept = f"Stopped after {at}; step {step} is saved in {place}."
+    return f"{kept}\nRun this cell again to resume there. Details: `%pitstop why`."

@@ -100,7 +100,8 @@ def read_identity(storage: Storage) -> RunIdentity | None:
         return decode_identity(data) if data is not None else None
     except ValueError as error:
         raise RunFolderInvalid(
-            f"{storage.url} is no run's mirror: {error}.", "Name another URL with --run-dir."
+            f"{storage.url} is not a run's mirror: {error}.",
+            "Use another URL with --run-dir.",
         ) from error
 
 

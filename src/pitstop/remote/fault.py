@@ -26,8 +26,8 @@ _CREDENTIALS = frozenset(
 )
 _REFUSALS = frozenset({401, 403})
 _ACCESS_REMEDY = (
-    "Check the credentials, and that they may list, read, write and delete there; for s3://:"
-    " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws."
+    "Check the credentials and that they allow to list, read, write and delete there; for s3://: "
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws."
 )
 _OF_OUR_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 _MOST_CHARACTERS = 200
@@ -48,14 +48,14 @@ def explain(error: Exception, url: str) -> StorageFault:
         message = f"There are no valid credentials for {url}: {_first_line(error)}."
         return StorageFault(message, _ACCESS_REMEDY, needs_user=True)
     if isinstance(error, PermissionError) or getattr(error, "code", None) in _REFUSALS:
-        message = f"The access to {url} is refused: {_first_line(error)}."
+        message = f"Access to {url} is denied: {_first_line(error)}."
         return StorageFault(message, _ACCESS_REMEDY, needs_user=True)
     if isinstance(error, OSError) and error.errno in _OF_OUR_DISK:
         fault = disk_fault.explain(error)
         return StorageFault(f"{url} cannot be fetched: {fault.cause}.", fault.remedy)
     if isinstance(error, FileNotFoundError):
         message = f"{url} cannot be written: {_first_line(error)}."
-        return StorageFault(message, "Make the bucket, or mend the URL.", needs_user=True)
+        return StorageFault(message, "Create the bucket, or fix the URL.", needs_user=True)
     return StorageFault(
         f"{url} cannot be reached: {_first_line(error)}.", "Check the network and the server."
     )

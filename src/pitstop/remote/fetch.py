@@ -79,7 +79,7 @@ def _fetch_checkpoints(
         except CheckpointCorrupt as damage:
             shutil.rmtree(folder / stored.name, ignore_errors=True)
             fetched = {key: path for key, path in fetched.items() if path.exists()}
-            say(f"checkpoint {stored.name} in {storage.url} is left out: {damage.reason}.")
+            say(f"skipping checkpoint {stored.name} in {storage.url}: {damage.reason}.")
     REAL_FILESYSTEM.sync_dir(folder)
     return tuple(good)
 

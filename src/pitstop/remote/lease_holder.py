@@ -229,16 +229,16 @@ class LeaseHolder:
     def _refusal(self, found: Lease) -> MirrorInUse:
         return MirrorInUse(
             f"{self._storage.url} is in use by a live run (process {found.pid} on {found.host}).",
-            "Stop it there, or give this run another --run-dir.",
+            "Stop it there, or use another --run-dir.",
         )
 
 
 def _waiting_line(url: str, found: Lease) -> str:
     if found.state == FINISHING:
-        return f"waiting for process {found.pid} on {found.host}, which sends the rest to {url}."
+        return f"waiting for process {found.pid} on {found.host} to finish its upload to {url}."
     return (
-        f"{url} was in use by process {found.pid} on {found.host}; waiting up to"
-        f" {EXPIRY_SECONDS:.0f} s to see whether it still is."
+        f"{url} was in use by process {found.pid} on {found.host}; waiting up to "
+        f"{EXPIRY_SECONDS:.0f} s to see whether it still is in use."
     )
 
 

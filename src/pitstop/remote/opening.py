@@ -134,21 +134,21 @@ class Opening:
     def _bring_together(self, choice: MirrorChoice, local: MirrorSide, remote: MirrorSide) -> None:
         url, here = self._storage.url, self._run_dir
         if has_saved_apart(local, remote):
-            self._say(f"{here} ({local.place}) and {url} ({remote.place}) went on apart.")
+            self._say(f"{here} ({local.place}) and {url} ({remote.place}) have diverged.")
         if choice is MirrorChoice.REPLACE:
             folder = open_existing(here)
             with contextlib.closing(RunLock.acquire(folder.lock, own_record())):
                 aside = folder.archive()
-            self._say(f"{url} is newer than {here}, which was put aside as {aside}.")
+            self._say(f"{url} is newer than {here}, which was renamed to {aside}.")
             return
         if choice is MirrorChoice.BESIDE:
             # In a folder of its own, since the mirror follows another line from now on.
             beside = here.resolve()
             place = first_free(beside.parent, numbered_names(beside.name, first=1))
             self._fetch(place)
-            self._say(f"what {url} held is kept as {place}.")
+            self._say(f"the contents of {url} are kept as {place}.")
         if local.newest != remote.newest:
-            self._say(f"{here} is newer than {url}, which will follow.")
+            self._say(f"{here} is newer than {url}, which will be updated.")
 
     def _local_side(self) -> MirrorSide | None:
         if not (self._run_dir / RUN_FILE).exists():
@@ -164,14 +164,14 @@ class Opening:
             return None
         if new:
             raise UserError(
-                f"{self._storage.url} holds a run, and a mirror cannot be put aside.",
-                "Name another URL with --run-dir, or remove that one.",
+                f"{self._storage.url} contains a run, and a mirror cannot be renamed.",
+                "Give another URL with --run-dir, or remove that run.",
             )
         here = open_existing(self._run_dir) if (self._run_dir / RUN_FILE).exists() else None
         if here is not None and here.identity.run_id != identity.run_id:
             raise RunFolderInvalid(
                 f"{self._run_dir} and {self._storage.url} are two different runs.",
-                "Name another local folder with --local-dir, or another URL with --run-dir.",
+                "Give another local folder with --local-dir, or another URL with --run-dir.",
             )
         stored = read_manifests(self._storage, self._storage.sizes())
         journal = self._storage.read(JOURNAL_FILE) or b""
@@ -179,7 +179,7 @@ class Opening:
 
     def _fetch(self, target: Path) -> None:
         self._say(f"fetching {self._storage.url} into {target}.")
-        with explained(f"{target} cannot be fetched to", RunFolderUnwritable):
+        with explained(f"Cannot fetch to {target}", RunFolderUnwritable):
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 target.rmdir()

@@ -48,7 +48,7 @@ def parse(text: str) -> RemotePlace:
     # The path of a file URL begins at the root; elsewhere the first part is a bucket or host.
     if len(parts) < 2 or parts[-1] in ("", ".", "..") or (scheme != "file" and not parts[0]):
         raise PlaceInvalid(
-            f"{text} names no folder for a run.",
-            "Name one below the bucket, such as s3://bucket/runs/cnn.",
+            f"{text} does not name a folder for a run.",
+            "Give a folder in the bucket, such as s3://bucket/runs/cnn.",
         )
     return RemotePlace(text.rstrip("/"))

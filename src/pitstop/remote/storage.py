@@ -49,7 +49,7 @@ class Storage:
                 )
             except (ImportError, ValueError) as error:
                 raise StorageFault(
-                    f"URLs that begin with {protocol}:// need a library: {error}.",
+                    f"URLs that start with {protocol}:// need a library: {error}.",
                     "Install it: `pip install 'pitstop[remote]'` for s3://, gcsfs for gs://.",
                     needs_user=True,
                 ) from error

@@ -137,7 +137,7 @@ def _open_patiently(
         except StorageFault as fault:
             if fault.needs_user or failures == _MOST_TRIES:
                 raise
-            say(f"{fault.message} It is tried again.")
+            say(f"{fault.message} Pitstop retries it.")
             time.sleep(delay_seconds(failures, random.random()))
 
 

@@ -42,7 +42,7 @@ def show(found: Comparison, console: Console) -> None:
 def first_difference(found: Comparison) -> str:
     if found.step is not None:
         step = found.step
-        what = "the loss differs" if step.loss_differs else "metrics differ, the loss does not"
+        what = "the loss differs" if step.loss_differs else "metrics differ, but the loss does not"
         return f"at step {step.step} (epoch {step.epoch + 1}) {what}"
     if found.checkpoint is not None and found.checkpoint.decisive:
         count = len(found.checkpoint.tensors)
@@ -67,14 +67,14 @@ def _parts(found: Comparison) -> Iterator[RenderableType]:
         yield from listed(title, _checkpoint_details(found.checkpoint))
     yield from listed("Computed twice with different results", _disagreement_lines(found))
     reasons = [f"{each.text} {each.advice}" for each in found.reasons]
-    unknown = [] if found.same else ["none of the known ones fits"]
+    unknown = [] if found.same else ["no known reason matches"]
     yield from listed("Likely reason", reasons or unknown)
     yield from listed("Covered", (*_coverage_lines(found.coverage), _COVERS))
 
 
 def _verdict(found: Comparison) -> Text:
     if found.same:
-        return Text("The runs are the same, bit for bit, as far as both went.", "bold green")
+        return Text("The runs are identical, bit for bit, in all common steps.", "bold green")
     return Text(f"The runs differ: {first_difference(found)}.", "bold red")
 
 
@@ -89,8 +89,8 @@ def _step_details(step: StepDifference) -> Iterator[str]:
     if step.loss_differs:
         apart = f", {step.ulps.count} {step.ulps.format} ULP apart" if step.ulps else ""
         yield f"loss {step.loss_a!r} in A, {step.loss_b!r} in B{apart}"
-    agreed = f"step {step.agreed_step} agrees" if step.agreed_step else "from the first one on"
-    yield f"{step.differing_steps} of the steps compared differ; {agreed}"
+    agreed = f"step {step.agreed_step} agrees" if step.agreed_step else "from the first step"
+    yield f"{step.differing_steps} of the compared steps differ; {agreed}"
 
 
 def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
     yield from (f"{name} differs" for name in checkpoint.facts)
     if checkpoint.hints:
         names = ", ".join(checkpoint.hints[:_MOST_LISTED])
-        yield f"may differ between equal runs too: {names}"
+        yield f"may differ even between identical runs: {names}"
 
 
 def _tensor_text(tensor: TensorDifference) -> str:
@@ -125,20 +125,20 @@ def _disagreement_lines(found: Comparison) -> Iterator[str]:
             losses = repr(each.first.loss), repr(each.again.loss)
             how = f"{losses[0]}, then {losses[1]}"
             if losses[0] == losses[1]:
-                how = f"{losses[0]} both times, with other bits or metrics"
+                how = f"{losses[0]} both times, but with different bits or metrics"
             yield (
-                f"{side.name}: {count} of {side.recomputed_steps} steps computed again, the first"
-                f" is step {each.step} (loss {how})"
+                f"{side.name}: {count} of {side.recomputed_steps} steps computed again; first: "
+                f"step {each.step} (loss {how})"
             )
 
 
 def _coverage_lines(coverage: Coverage) -> Iterator[str]:
-    yield f"{coverage.steps} steps that both recorded"
+    yield f"{coverage.steps} steps recorded by both"
     if coverage.only_a or coverage.only_b:
-        yield f"{coverage.only_a} steps that only A has, {coverage.only_b} that only B has"
+        yield f"{coverage.only_a} steps only in A, {coverage.only_b} only in B"
     if coverage.checkpoints:
         steps = ", ".join(str(step) for step in dict.fromkeys(coverage.checkpoints))
         yield f"{coverage.tensors} variables at common checkpoints (step {steps})"
     else:
-        yield "no checkpoint of the same step in both: variables are not compared"
+        yield "no checkpoints of the same step in both: variables were not compared"
     yield from (f"left out, damaged: {each}" for each in coverage.unreadable)

@@ -79,7 +79,7 @@ def _result(trial: Trial) -> str:
         return "identical" if trial.resumed_at_step else "identical, started over"
     found = trial.comparison
     if found is None or found.same:
-        return trial.failure or "computed a step again with another result"
+        return trial.failure or "a repeated step had a different result"
     return comparison.first_difference(found)
 
 
@@ -95,7 +95,8 @@ def _verdict(drill: Drill) -> Text:
             )
         case DrillVerdict.NOT_EXACT:
             return Text(
-                "Not exact: an interrupted run differs, two uninterrupted ones do not.", "bold red"
+                "Not exact: an interrupted run differs, two uninterrupted ones are equal.",
+                "bold red",
             )
 
 
@@ -118,11 +119,11 @@ def _not_resumed(trials: tuple[Trial, ...]) -> Iterator[str]:
     over = [trial for trial in trials if not trial.resumed_at_step]
     fresh = sum(not trial.aftermath.saved_step and not trial.failure for trial in over)
     if fresh:
-        yield f"{fresh} started over: nothing had been saved, so no resume was tried there."
+        yield f"{fresh} started over because nothing had been saved; this does not test a resume."
     for trial in (each for each in over if each.aftermath.saved_step):
         done = "was not resumed" if trial.failure else "started over"
         saved = f"although step {trial.aftermath.saved_step} was saved"
-        why = trial.aftermath.said or "it does not say why"
+        why = trial.aftermath.said or "it gave no reason"
         yield f"{trial.interruption.name} {done}, {saved}: {why}"
 
 
@@ -131,7 +132,7 @@ def _repeated(trials: tuple[Trial, ...]) -> Iterator[str]:
     compared = [trial.comparison.b for trial in trials if trial.comparison]
     repeated = sum(side.recomputed_steps for side in compared)
     if repeated and not any(side.disagreements for side in compared):
-        yield f"All {repeated} steps that were computed again after a kill gave the same results."
+        yield f"All {repeated} steps that were repeated after a kill gave the same results."
 
 
 def _tensors(trial: Trial) -> Iterator[str]:

@@ -68,7 +68,7 @@ class GangReport:
         if not member.failed:
             return f"{member.report.last.state}{cause}"
         later = duration(member.ended_seconds - self.first.ended_seconds)
-        how = f"a victim of {self.first.task}" if self.is_victim(member) else "of the same cause"
+        how = f"a victim of {self.first.task}" if self.is_victim(member) else "with the same cause"
         return f"failed {later} later, {how}{cause}"
 
 

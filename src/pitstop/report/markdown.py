@@ -33,7 +33,7 @@ def _attempt(report: WhyReport) -> list[str]:
         ended, lasted = clock(report.timeline.ended_seconds), duration(report.timeline.seconds)
         parts.append(f"Attempt {diagnosis.attempt}, {diagnosis.state}: {ended}, after {lasted}.")
     parts += _section("What to do", [_escape(each) for each in finding.advice])
-    parts += _section("How it came to this", [_escape(each.text) for each in diagnosis.chain], "1.")
+    parts += _section("What led to this", [_escape(each.text) for each in diagnosis.chain], "1.")
     parts += _section("Evidence", [_item(item) for item in finding.evidence])
     parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
     parts += _section("Also found", [_short(other) for other in diagnosis.others])

@@ -59,19 +59,19 @@ def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
     if again > 1:
         steps = {each.last_step for each in attempts[-again:]}
         where = f", each at step {steps.pop():,}" if len(steps) == 1 else ""
-        yield f"The last {again} attempts ended for the same cause, {last.cause}{where}."
+        yield f"The last {again} attempts ended with the same cause, {last.cause}{where}."
     before = max(each.last_step for each in attempts[:-1])
     gained = last.last_step - before
     if gained > 0:
-        yield f"This attempt came {phrases.steps(gained)} further than those before it."
+        yield f"This attempt got {phrases.steps(gained)} further than the earlier ones."
     elif last.state not in _GOES_ON:
         best = max(attempts, key=lambda each: (each.last_step, -each.attempt))
-        yield f"No attempt since attempt {best.attempt} came further than step {before:,}."
+        yield f"No attempt since attempt {best.attempt} got further than step {before:,}."
     # Steps that an attempt had reached and a later one began before.
     pairs = pairwise(attempts)
     repeated = sum(max(0, earlier.last_step - later.first_step) for earlier, later in pairs)
     if repeated:
-        yield f"In {len(attempts)} attempts {phrases.steps(repeated)} had to be computed twice."
+        yield f"Over {len(attempts)} attempts, {phrases.steps(repeated)} had to be repeated."
 
 
 def _same_cause(attempts: Sequence[AttemptProgress]) -> int:

@@ -92,7 +92,7 @@ def _body(report: WhyReport) -> list[RenderableType]:
 def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
     signs = ["┌", *("├" for _ in links[2:]), "└"][-len(links) :]
     return titled(
-        "How it came to this",
+        "What led to this",
         [
             (sign, Text.assemble(link.text, (f"  [{link.source}]", "dim")))
             for sign, link in zip(signs, links, strict=False)

@@ -152,5 +152,5 @@ def _up_to(attempts: tuple[Evidence, ...], attempt: int | None) -> tuple[Evidenc
     kept = tuple(each for each in attempts if each.attempt <= attempt)
     if not kept or kept[-1].attempt != attempt:
         numbers = ", ".join(str(each.attempt) for each in attempts)
-        raise RunNotFound(f"The run has no attempt {attempt}.", f"Name one of {numbers}.")
+        raise RunNotFound(f"The run has no attempt {attempt}.", f"Choose one of {numbers}.")
     return kept

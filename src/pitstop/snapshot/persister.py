@@ -95,7 +95,7 @@ class Persister:
         for entry in self._catalog.entries():
             if wanted in ("", entry.path.name) and self._give(entry):
                 return
-        reason = f"there is no good checkpoint {wanted}".rstrip()
+        reason = f"there is no undamaged checkpoint {wanted}".rstrip()
         self._connection.send(messages.NoImage(wanted, reason))
 
     def _give(self, entry: CheckpointEntry) -> bool:
@@ -122,7 +122,7 @@ class Persister:
         try:
             place = self._catalog.quarantine(entry, reason)
         except RunFolderUnwritable as fault:
-            message = f"{entry.path} is damaged ({reason}), and stays: {fault.message}"
+            message = f"{entry.path} is damaged ({reason}) but cannot be moved: {fault.message}"
             self._report(events.Notice("checkpoint_not_set_aside", message, fault.remedy))
         else:
             self._report(events.CheckpointQuarantined(str(place), reason))

@@ -129,5 +129,5 @@ def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
     while done < len(target):
         count = os.preadv(fd, [target[done:]], offset_bytes + done)
         if count == 0:
-            raise EOFError(f"the file ends {len(target) - done} bytes early")
+            raise EOFError(f"the file is {len(target) - done} bytes too short")
         done += count

@@ -58,10 +58,10 @@ def parse_best_rule(text: str) -> BestRule:
     modes = [word for word in words if word in MODES]
     counts = [int(word) for word in words if word.isdecimal() and int(word)]
     if not metric or len(modes) + len(counts) != len(words) or max(len(modes), len(counts)) > 1:
-        raise ValueError(f"{text!r} is no rule; write for example val_loss:3 or auc:max:2")
+        raise ValueError(f"{text!r} is not a valid rule; examples: val_loss:3, auc:max:2")
     mode = modes[0] if modes else infer_mode(metric)
     if not mode:
-        raise ValueError(f"whether a larger {metric} is better must be said: {metric}:max or :min")
+        raise ValueError(f"write {metric}:max if a larger {metric} is better, or {metric}:min")
     return BestRule(metric, counts[0] if counts else 1, mode)
 
 

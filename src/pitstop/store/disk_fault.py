@@ -19,18 +19,18 @@ class DiskFault:
     remedy: str
 
 
-_ELSEWHERE = "or put the run on another disk with --run-dir."
+_ELSEWHERE = "or use another disk with --run-dir."
 
 _NO_LOCKS = DiskFault(
-    "the file system offers no locks",
-    "Mount it with locks (NFS: a running lock service, no `nolock`), or put the run on a local "
-    "disk with --run-dir.",
+    "the file system has no locks",
+    "Mount it with locks (NFS: a running lock service, no `nolock`), or use a local disk with "
+    "--run-dir.",
 )
 
 _FAULTS: Mapping[int, DiskFault] = {
     errno.ENOSPC: DiskFault("the disk is full", f"Free space on it, {_ELSEWHERE}"),
     errno.EDQUOT: DiskFault(
-        "the disk quota of this user is used up", f"Remove files, ask for more, {_ELSEWHERE}"
+        "this user's disk quota is exceeded", f"Remove files, ask for a larger quota, {_ELSEWHERE}"
     ),
     errno.EROFS: DiskFault("the file system is read-only", f"Mount it writable, {_ELSEWHERE}"),
     errno.EACCES: DiskFault(
@@ -46,7 +46,7 @@ _FAULTS: Mapping[int, DiskFault] = {
         "the machine has too many open files", "Raise the limit fs.file-max with sysctl."
     ),
     errno.EFBIG: DiskFault(
-        "the file is larger than the file size limit", "Raise it, `ulimit -f unlimited`."
+        "the file is larger than the file size limit", "Raise the limit: `ulimit -f unlimited`."
     ),
     errno.EIO: DiskFault(
         "the disk reports an input/output error",
@@ -55,14 +55,15 @@ _FAULTS: Mapping[int, DiskFault] = {
     errno.ENOENT: DiskFault(
         "its folder is gone", "Do not move or remove the folder of a live run."
     ),
-    errno.ENOTDIR: DiskFault("a part of the path is a file", "Name another folder with --run-dir."),
+    errno.ENOTDIR: DiskFault("part of the path is a file", "Use another folder with --run-dir."),
     errno.ESTALE: DiskFault(
-        "the network file system lost it", "Check the mount, or use a local disk with --run-dir."
+        "the network file system lost it",
+        "Check the mount, or use a local disk with --run-dir.",
     ),
     errno.ENOLCK: _NO_LOCKS,
     errno.EOPNOTSUPP: _NO_LOCKS,
     errno.ENOSYS: _NO_LOCKS,
-    errno.ENAMETOOLONG: DiskFault("its name is too long", "Name a shorter folder with --run-dir."),
+    errno.ENAMETOOLONG: DiskFault("its name is too long", "Use a shorter path with --run-dir."),
 }
 
 

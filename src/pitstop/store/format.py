@@ -31,15 +31,15 @@ def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
     Raises `ValueError`, or `FormatTooNew`.
     """
     if not isinstance(record, dict) or record.get("format") != kind:
-        raise ValueError(f"it is not in the format {kind!r}")
+        raise ValueError(f"its format is not {kind!r}")
     version = record.get("version")
     if type(version) is not int or version < _VERSIONS[kind]:
         raise ValueError(f"its format version {version!r} is unknown")
     if version > _VERSIONS[kind]:
         raise FormatTooNew(
-            f"A {kind} of format version {version} was found; this Pitstop reads"
-            f" {_VERSIONS[kind]}.",
-            "Upgrade Pitstop to the version that wrote the run.",
+            f"This {kind} has format version {version}, but this Pitstop reads version "
+            f"{_VERSIONS[kind]}.",
+            "Upgrade Pitstop to the version that wrote this run.",
         )
     return record
 

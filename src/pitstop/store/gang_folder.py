@@ -37,9 +37,9 @@ class Shape:
         """The shape that `asdict` described; else a `ValueError`."""
         shape = build(cls, "shape", record)
         if not all(0 <= each <= MOST_OF_A_KIND for each in asdict(shape).values()):
-            raise ValueError("its shape is no count of members")
+            raise ValueError("its shape is not a count of members")
         if not shape.chief + shape.worker:
-            raise ValueError("its shape has nobody who trains")
+            raise ValueError("its shape has no member that trains")
         return shape
 
     @property
@@ -122,6 +122,6 @@ def open_gang(path: Path) -> GangFolder:
         )
     except (OSError, ValueError) as error:
         raise RunFolderInvalid(
-            f"{path / GANG_FILE} is no record of a launch: {error}.",
-            "Name another folder; each of its members is still a run of its own.",
+            f"{path / GANG_FILE} is not a record of a launch: {error}.",
+            "Use another folder; each member is still usable as a separate run.",
         ) from error

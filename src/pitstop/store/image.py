@@ -128,13 +128,13 @@ def parse_image(data: bytes | memoryview) -> Image:
     members = _decode_header(header)
     metadata = members.pop(_METADATA_KEY, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError("the header's metadata are not strings by name")
+        raise ValueError("the header's metadata is not a mapping of strings")
     located = (_parse_tensor(name, value, len(header)) for name, value in members.items())
     placements = tuple(sorted(located, key=lambda p: (p.offset_bytes, p.end_bytes)))
     expected = len(header)
     for place in placements:
         if place.offset_bytes != expected:
-            raise ValueError(f"tensor {place.spec.name!r} leaves a hole or overlaps another")
+            raise ValueError(f"tensor {place.spec.name!r} leaves a gap or overlaps another")
         expected = place.end_bytes
     return Image(header, placements, placements[-1].end_bytes if placements else len(header))
 
@@ -160,13 +160,13 @@ def _check_specs(specs: Iterable[TensorSpec]) -> None:
 
 def _spec_problem(spec: TensorSpec, seen: set[str]) -> str:
     if spec.name in seen:
-        return "its name is taken twice"
+        return "its name is used twice"
     if spec.name == _METADATA_KEY or any("\ud800" <= char <= "\udfff" for char in spec.name):
         return "its name cannot be stored"
     if spec.dtype not in DTYPE_WIDTH_BYTES:
         return f"dtype {spec.dtype!r} is unknown"
     if not _is_shape(list(spec.shape)):
-        return f"{spec.shape} is no shape"
+        return f"{spec.shape} is not a shape"
     return ""
 
 
@@ -201,7 +201,7 @@ def _decode_header(header: bytes) -> dict[str, JsonValue]:
 def _unique_members(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("the header names a member twice")
+        raise ValueError("the header has a member twice")
     return members
 
 
@@ -215,7 +215,7 @@ def _parse_tensor(name: str, value: JsonValue, header_bytes: int) -> Placement:
 
 def _tensor_members(name: str, value: JsonValue) -> tuple[str, tuple[int, ...], tuple[int, int]]:
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"tensor {name!r} lacks dtype, shape and data_offsets")
+        raise ValueError(f"tensor {name!r} has no dtype, shape and data_offsets")
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPE_WIDTH_BYTES:
         raise ValueError(f"tensor {name!r} has the unknown dtype {dtype!r}")

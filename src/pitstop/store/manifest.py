@@ -135,7 +135,7 @@ def decode(data: bytes) -> Manifest:
     """The manifest that `encode` wrote; `ValueError` where it is damaged, or `FormatTooNew`."""
     body, suffix = data[:-_SUFFIX_BYTES], data[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
-        raise ValueError("its checksum does not hold")
+        raise ValueError("its checksum does not match")
     record = check_format(parsed(data), CHECKPOINT_KIND)
     files = _build_each(FileEntry, "files", record)
     _check_names(files)

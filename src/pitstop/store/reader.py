@@ -36,7 +36,7 @@ from pitstop.store.manifest import (
 PIECE_BYTES = 8 << 20
 """Bytes read at a time: small enough to stay in a CPU cache, large enough for a disk."""
 _DAMAGE = {
-    errno.EINVAL: "is no regular file",
+    errno.EINVAL: "is not a regular file",
     errno.ENOENT: "is missing",
     errno.ENOTDIR: "is missing",
     errno.EISDIR: "is a folder",
@@ -125,7 +125,7 @@ def read_state(path: Path, manifest: Manifest) -> bytes:
     if xxh3_64_hexdigest(state) != promised.xxh3_64:
         raise CheckpointCorrupt(path, f"{STATE_FILE} does not match its checksum")
     if not _is_object(state):
-        raise CheckpointCorrupt(path, f"{STATE_FILE} is no JSON object, or nested too deeply")
+        raise CheckpointCorrupt(path, f"{STATE_FILE} is not a JSON object, or is nested too deeply")
     return state
 
 
@@ -169,9 +169,9 @@ def _check_held(path: Path, manifest: Manifest, header: bytes) -> None:
         and (place.size_bytes or place.spec.name not in manifest.tensors)
     ]
     if more:
-        raise CheckpointCorrupt(path, f"its manifest does not name {more[0]!r} of {TENSORS_FILE}")
+        raise CheckpointCorrupt(path, f"its manifest does not list {more[0]!r} of {TENSORS_FILE}")
     if named - held:
-        raise CheckpointCorrupt(path, f"{TENSORS_FILE} lacks tensors that its manifest names")
+        raise CheckpointCorrupt(path, f"{TENSORS_FILE} lacks tensors that its manifest lists")
 
 
 @contextlib.contextmanager
@@ -235,7 +235,7 @@ def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:
 
 def _entry(path: Path, manifest: Manifest, name: str) -> FileEntry:
     if name not in manifest.files:
-        raise CheckpointCorrupt(path, f"its manifest does not name {name}")
+        raise CheckpointCorrupt(path, f"its manifest does not list {name}")
     return manifest.files[name]
 
 

@@ -37,7 +37,7 @@ FIND_DEPTH = 3
 _GANG_DEPTH = 2
 """The same below a gang's folder, wherever that lies."""
 
-_ELSEWHERE = "Move the folder away, or name another one with --run-dir."
+_ELSEWHERE = "Move the folder away, or use another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
@@ -155,18 +155,18 @@ def open_existing(path: Path) -> RunFolder:
         if (path / GANG_FILE).exists():
             members = ", ".join(str(each) for each in find_runs(path))
             raise RunNotFound(
-                f"{path} holds the runs of several members.", f"Name one of {members}."
+                f"{path} contains the runs of several members.", f"Choose one of {members}."
             ) from None
         raise RunNotFound(f"There is no run at {path}.", "List runs with `pitstop ls`.") from None
     except NoRegularFile:
-        raise RunFolderInvalid(f"{path / RUN_FILE} is no regular file.", _ELSEWHERE) from None
+        raise RunFolderInvalid(f"{path / RUN_FILE} is not a regular file.", _ELSEWHERE) from None
     except OSError as error:
         fault = explain(error)
         raise RunFolderInvalid(
             f"{path / RUN_FILE} cannot be read: {fault.cause}.", fault.remedy
         ) from error
     except ValueError as error:
-        raise RunFolderInvalid(f"{path / RUN_FILE} is no run's: {error}.", _ELSEWHERE) from error
+        raise RunFolderInvalid(f"{path / RUN_FILE} is not valid: {error}.", _ELSEWHERE) from error
     return RunFolder(path, identity)
 
 
@@ -203,7 +203,7 @@ def check_unused(path: Path, record_file: str, *left: str) -> None:
     its record.
     """
     if path.exists() and not path.is_dir():
-        raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
+        raise RunFolderInvalid(f"{path} is a file.", "Give a folder with --run-dir.")
     names = [each.name for each in path.iterdir()] if path.exists() else []
     begun = f".{record_file}."
     others = [
@@ -213,8 +213,8 @@ def check_unused(path: Path, record_file: str, *left: str) -> None:
         kind = "run" if record_file == RUN_FILE else "launch"
         held = _what_it_holds(others)
         raise RunFolderInvalid(
-            f"{path} is no Pitstop {kind}: it holds {held}, and no {record_file}.",
-            "Name an empty or a new folder with --run-dir.",
+            f"{path} is not a Pitstop {kind}: it contains {held} but no {record_file}.",
+            "Give an empty or new folder with --run-dir.",
         )
 
 

@@ -152,7 +152,7 @@ class CheckpointWriter:
         return explained(
             f"No checkpoint could be written to {self._checkpoints_dir}",
             CheckpointWriteFailed,
-            "The checkpoints before it are intact.",
+            "Earlier checkpoints are intact.",
         )
 
 

@@ -21,7 +21,7 @@ def stop(folder: RunFolder) -> str:
         if pid := live.suspended_trainer():
             wake(pid)
         live.stop(now=False)
-    return "It stops after this step."
+    return "It will stop after this step."
 
 
 def stop_after_epoch(folder: RunFolder) -> str:
@@ -31,7 +31,7 @@ def stop_after_epoch(folder: RunFolder) -> str:
     """
     with contextlib.closing(LiveRun.get(folder)) as live:
         live.stop_after_epoch()
-    return "It stops when this epoch has ended."
+    return "It will stop at the end of this epoch."
 
 
 def checkpoint(folder: RunFolder) -> str:
@@ -41,7 +41,7 @@ def checkpoint(folder: RunFolder) -> str:
     """
     with contextlib.closing(LiveRun.get(folder)) as live:
         if suspended(folder) or live.suspended_trainer():
-            raise UserError(f"{folder.path} is suspended.", "Wake it first.")
+            raise UserError(f"{folder.path} is suspended.", "Continue it first.")
         saved = live.checkpoint("", lambda: None)
     return f"Step {saved.step:,} is saved."
 

@@ -50,14 +50,14 @@ def refusal(
     name = _name(host)
     # An address is no name that DNS could lie about.
     if not (name == _LOCAL or name in rules.hosts or _address(name) is not None):
-        reason = "This name is not known here; `pitstop watch --allow-host NAME` allows it."
+        reason = "This host name is not allowed; use `pitstop watch --allow-host NAME`."
         return NotAdmitted(HTTPStatus.MISDIRECTED_REQUEST, reason)
     if not _is_own(origin, host, rules) if origin else method == "POST":
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "Another page asks for this.")
+        return NotAdmitted(HTTPStatus.FORBIDDEN, "Another page sent this request.")
     if not hmac.compare_digest(query.get("token", "").encode(), rules.token.encode()):
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "The link that `pitstop watch` shows has a token.")
+        return NotAdmitted(HTTPStatus.FORBIDDEN, "Use the link that `pitstop watch` shows.")
     if method == "POST" and not rules.can_control:
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "This page only shows; it is not on loopback.")
+        return NotAdmitted(HTTPStatus.FORBIDDEN, "This page is read-only: it is not on loopback.")
     return None
 
 

@@ -156,7 +156,7 @@ def _checkpoint(entry: CheckpointEntry, kept: Mapping[int, Sequence[str]]) -> El
     if manifest is None:
         return element("tr", element("td", entry.path.name), element("td", entry.problem))
     info = manifest.info
-    reasons = kept.get(manifest.sequence, ()) or ("not kept: it goes next",)
+    reasons = kept.get(manifest.sequence, ()) or ("not kept: removed next",)
     named = [f"named {info.name}"] if info.name else []
     because = ", ".join([*named, *(each for each in reasons if each != "named")])
     written = duration(max(0.0, time.time() - info.created_seconds))

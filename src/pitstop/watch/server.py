@@ -116,7 +116,7 @@ class PageRequest(BaseHTTPRequestHandler):
         if run is None or action is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such run.")
         elif not self._server.acting.acquire(blocking=False):
-            self._answer(HTTPStatus.TOO_MANY_REQUESTS, "Something is being done already.")
+            self._answer(HTTPStatus.TOO_MANY_REQUESTS, "Another action is in progress.")
         else:
             try:
                 self._answer(HTTPStatus.OK, action(run.folder))
@@ -138,7 +138,7 @@ class PageRequest(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         refused = refusal(self._server.rules, str(self.command), dict(self.headers.items()), query)
         if len(hosts) != 1:
-            refused = NotAdmitted(HTTPStatus.BAD_REQUEST, "A request names one host.")
+            refused = NotAdmitted(HTTPStatus.BAD_REQUEST, "A request must name one host.")
         if refused is not None:
             self._answer(refused.status, refused.reason)
             return None

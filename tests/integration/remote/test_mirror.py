@@ -239,8 +239,8 @@ def test_the_further_copy_wins_and_the_other_is_kept(tmp_path: Path, server: S3S
     until(lambda: (here / "runs/cnn.1").exists() and _events(here, Restored))
     until(lambda: _newest_step(here) > _newest_step(there))
     ended = _stop(process)
-    assert b"is newer than runs/cnn, which was put aside as" in ended.stderr
-    assert b"went on apart" not in ended.stderr
+    assert b"is newer than runs/cnn, which was renamed to" in ended.stderr
+    assert b"have diverged" not in ended.stderr
     # The other one has lost the network, and goes on alone for longer.
     elsewhere = _newest_step(here)
     process = _start(there, server, "--run-dir", str(_LOCAL))
@@ -249,7 +249,7 @@ def test_the_further_copy_wins_and_the_other_is_kept(tmp_path: Path, server: S3S
     further = _newest_step(there)
     process = _start(there, server)
     until(lambda: _events(there, Restored)[-1].step == further)
-    assert b"went on apart" in _stop(process).stderr
+    assert b"have diverged" in _stop(process).stderr
     assert _newest_step(there, "runs/cnn.1") == elsewhere
     assert _newest_step(there) >= further
     _assert_complete(there, server)

@@ -24,7 +24,7 @@ def test_a_bar_for_each_over_the_steps_of_the_run() -> None:
     ]
     text = "".join(section.itertext())
     assert "step 20 to 40, nothing saved" in text
-    assert "The last 3 attempts ended for the same cause, disk_full." in text
+    assert "The last 3 attempts ended with the same cause, disk_full." in text
 
 
 def test_one_attempt_has_nothing_beside_it() -> None:

@@ -22,7 +22,7 @@ def test_a_page_for_every_cause(cause: CauseId) -> None:
     assert not page.open
     assert text.startswith('<!doctype html>\n<html lang="en">')
     assert page.text.index("The disk is full") < page.text.index("Free space (df -h)")
-    titles = ["What to do", "How it came to this", "Evidence", "Could not be observed"]
+    titles = ["What to do", "What led to this", "Evidence", "Could not be observed"]
     titles += ["Also found", "How it went", "All attempts"]
     assert [text for parent, text in page.texts if parent == "h2"] == titles
     assert cause in page.text

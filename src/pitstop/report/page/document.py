@@ -85,7 +85,7 @@ def columns(diagnosis: Diagnosis) -> Element | None:
     )
     left = (
         section("What to do", items("ol", finding.advice), class_="do"),
-        section("How it came to this", element("ol", *chain, class_="chain")),
+        section("What led to this", element("ol", *chain, class_="chain")),
     )
     right = (
         section("Evidence", element("dl", *seen, class_="evidence")),

@@ -40,7 +40,7 @@ def timeline_section(timeline: Timeline) -> Element:
         class_="plots",
         tabindex="0",
         role="group",
-        aria_label="Timeline; the arrow keys move through it",
+        aria_label="Timeline; use the arrow keys to move through it",
     )
     span = f"{clock(timeline.started_seconds)} to {clock(timeline.ended_seconds)}"
     return element(
@@ -97,7 +97,7 @@ def _happenings(timeline: Timeline) -> Element | None:
     if not listed:
         return None
     rows = (_row(mark, timeline) for mark in listed)
-    title = element("summary", f"What happened when ({len(listed)})")
+    title = element("summary", f"Events ({len(listed)})")
     return element("details", title, element("table", element("tbody", *rows), class_="marks"))
 
 
