@@ -192,6 +192,120 @@ def test_a_file_that_this_process_has_begun_is_its_own(doubts: list[str], tmp_pa
     assert doubts == []
 
 
+def _rename_onto(path: Path) -> None:
+    other = path.with_suffix(".new")
+    other.write_text("0")
+    other.replace(path)
+
+
+def _empty_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
+    path.parent.mkdir()
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+    path.write_text("0")
+
+
+@pytest.mark.parametrize("lose", [lambda path: path.write_text("0"), _rename_onto, _remove])
+@pytest.mark.parametrize("use", [_read, _append])
+@pytest.mark.parametrize(
+    ("age_seconds", "content", "is_told"),
+    [(150, "32", True), (500, "32", False), (150, "0", False)],
+)
+def test_a_file_that_the_script_has_begun_anew(
+    tmp_path: Path,
+    lose: Callable[[Path], object],
+    use: Callable[[Path], None],
+    age_seconds: float,
+    content: str,
+    is_told: bool,
+) -> None:
+    """As `on_train_begin` empties it: not what was there before the run, nor the same again."""
+    path = tmp_path / "count.txt"
+    path.write_text(content)
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    lose(path)
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    use(path)
+    files.leave()
+    assert [str(path) in each and "begun anew" in each for each in found] == [True] * is_told
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, _empty_folder])
+@pytest.mark.parametrize("look", [Path.exists, os.path.exists])
+@pytest.mark.parametrize(("age_seconds", "is_told"), [(150, True), (500, False)])
+def test_a_file_that_the_script_has_removed_is_looked_for(
+    tmp_path: Path,
+    lose: Callable[[Path], object],
+    look: Callable[[Path], object],
+    age_seconds: float,
+    is_told: bool,
+) -> None:
+    path = tmp_path / "work/state.pkl"
+    path.parent.mkdir()
+    path.write_text("32")
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    lose(path)
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    look(path)
+    look(path.with_name("other"))
+    files.leave()
+    assert [str(path) in each for each in found] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "statement", "is_told"),
+    [(150, "delete from t", True), (150, "select * from t", False), (500, "delete from t", False)],
+)
+def test_a_database_that_the_script_has_begun_anew(
+    tmp_path: Path, age_seconds: float, statement: str, is_told: bool
+) -> None:
+    path = tmp_path / "study.db"
+    _execute(path, "create table t(n)", "insert into t values(1)")
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    _execute(path, statement)
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    files.leave()
+    assert ["begun anew" in each for each in found] == [True] * is_told
+
+
+def _execute(path: Path, *statements: str) -> None:
+    database = sqlite3.connect(path)
+    for each in statements:
+        database.execute(each)
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize("by_training", [True, False])
+def test_a_file_that_the_training_writes_whole_or_that_is_put_back_is_right(
+    tmp_path: Path, by_training: bool
+) -> None:
+    path = tmp_path / "count.txt"
+    path.write_text("32")
+    os.utime(path, (0, _NOW_SECONDS - 150))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    path.write_text("0")
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    path.write_text("33") if by_training else files.put_back(path)
+    _read(path)
+    files.leave()
+    assert found == []
+
+
 def test_it_is_told_once(doubts: list[str], tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.touch()

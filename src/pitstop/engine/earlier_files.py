@@ -3,11 +3,14 @@
 One that reads such files before it trains has a resume of its own: it restores weights, goes on
 from a step that it wrote down, or leaves out what it has results of.  One that reads them, goes on
 at their end, or looks whether they are there, in a restored training sees what steps have written
-that are computed once more.
+that are computed once more.  One that has begun them anew by then, as `on_train_begin` does with a
+file that steps count in, sees nothing of what the steps before the restored state have written.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import sys
 import time
@@ -18,10 +21,16 @@ from typing import Any, NamedTuple
 
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
+from pitstop.engine.made_folders import script_frame
 
 _MOST_FILES = 4096
+_MOST_BYTES = 1 << 20
+_BEHIND = "an earlier attempt wrote to behind the state that is restored"
+_BEGUN_ANEW = "it has begun anew: what the training had written there is gone"
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
+_REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
+"""Audit events by which a file loses its content, and which argument is its path."""
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
@@ -32,6 +41,18 @@ class ReadBack(NamedTuple):
 
     weights: str = ""
     other: str = ""
+
+
+class BegunAnew(NamedTuple):
+    """A file of an earlier attempt that this one has emptied, replaced or removed.
+
+    Attributes:
+        changed_seconds: when it was changed last before.
+        content: a digest of what was in it.
+    """
+
+    changed_seconds: float
+    content: str
 
 
 class EarlierFiles:
@@ -46,7 +67,10 @@ class EarlierFiles:
         self._is_hooked = self._listening = False
         self._read: dict[str, float] = {}
         self._databases: dict[str, float] = {}
+        self._own_databases: set[str] = set()
         self._continued: dict[str, float] = {}
+        self._begun_anew: dict[str, BegunAnew] = {}
+        self._began_seconds = math.inf
         self._since_seconds = 0.0
         self._doubt: Callable[[str], None] | None = None
 
@@ -54,25 +78,40 @@ class EarlierFiles:
         if not self._is_hooked:
             self._is_hooked = True
             subscribe(("open", "sqlite3.connect"), self._on_event)
+            subscribe(_REPLACING, self._on_replaced)
 
     def _on_event(
         self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
     ) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
-        if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
+        if not isinstance(path, str | bytes | os.PathLike) or _is_own_look(frame):
             return
         path = os.fsdecode(path)
+        if flags & os.O_TRUNC:
+            self._note_begun_anew(path)
+            return
         if flags & _WRITING:
             self._note_written(path)
         if not (self._listening or self._doubt):
             return
         if event == "sqlite3.connect":
-            self._note_database(path)
+            self._note_database(path, frame)
             return
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
-        if self._is_changed(_changed_seconds(path), path) and _is_opened_by_script(frame):
+        changed_seconds = _changed_seconds(path)
+        is_told = self._is_changed(changed_seconds, path) or self._lacks_content(path)
+        if is_told and _is_opened_by_script(frame):
             self._tell(path)
+
+    def _on_replaced(self, event: str, arguments: tuple[Any, ...], _: Any) -> None:
+        path = arguments[_REPLACING[event]]
+        if isinstance(path, int):
+            return
+        self._note_begun_anew(os.fsdecode(path))
+        for folder, _, names in os.walk(path) if event == "shutil.rmtree" else ():
+            for name in names:
+                self._note_begun_anew(os.path.join(os.fsdecode(folder), os.fsdecode(name)))  # noqa: PTH118
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         """A file is read by other means than Python's own."""
@@ -103,11 +142,38 @@ class EarlierFiles:
         if changed_seconds and len(self._continued) < _MOST_FILES and not _is_code(path):
             self._continued.setdefault(os.path.abspath(path), changed_seconds)  # noqa: PTH100
 
-    def _note_database(self, path: str) -> None:
+    def _note_begun_anew(self, path: str) -> None:
+        """A file is about to lose its content; in a training that goes on, it is the training's."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        if self._doubt is not None:
+            self._begun_anew.pop(path, None)
+            return
+        changed_seconds = _changed_seconds(path)
+        is_earlier = 0 < changed_seconds < self._started_seconds
+        if is_earlier and self._listens_for_more(path):
+            self._begun_anew[path] = BegunAnew(changed_seconds, _digest_of(path))
+
+    def _listens_for_more(self, path: str) -> bool:
+        is_known = path in self._begun_anew or _is_code(path)
+        return not is_known and len(self._begun_anew) < _MOST_FILES
+
+    def _lacks_content(self, path: str) -> bool:
+        """Whether what an earlier attempt wrote to a file while it trained is in it no more."""
+        anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
+        if self._doubt is None or anew is None or anew.changed_seconds < self._began_seconds:
+            return False
+        return _digest_of(path) != anew.content
+
+    def put_back(self, path: Path) -> None:
+        """A file has the content again that belongs to the restored state."""
+        self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
+
+    def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         """One of SQLite, which stays open."""
         if self._listening:
-            times = (_changed_seconds(each) for each in (path, f"{path}-wal"))
-            self._databases.setdefault(path, max(times))
+            self._databases.setdefault(path, _changed_database(path))
+            if script_frame(frame):
+                self._own_databases.add(path)
         self.note(path)
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
@@ -124,13 +190,26 @@ class EarlierFiles:
 
     # -- in a restored training --------------------------------------------------------------
 
-    def watch(self, since_seconds: float, doubt: Callable[[str], None]) -> None:
-        """Tells the first file that is opened and was changed since then."""
+    def watch(
+        self, since_seconds: float, doubt: Callable[[str], None], began_seconds: float = math.inf
+    ) -> None:
+        """Tells the first file that is opened and was changed since then.
+
+        Args:
+            since_seconds: when the state was saved that is restored.
+            doubt: is told.
+            began_seconds: when the run began to train: what was written since then, and was begun
+                anew by now, is told too.
+        """
         self._since_seconds, self._doubt = since_seconds, doubt
+        self._began_seconds = began_seconds
         self._hook()
         self.looks.begin()
         for path, changed_seconds in self._databases.items():
-            if self._is_changed(changed_seconds):
+            is_anew = path in self._own_databases and began_seconds <= changed_seconds
+            if is_anew and _changed_database(path) != changed_seconds:
+                self._tell(path, _BEGUN_ANEW)
+            elif self._is_changed(changed_seconds):
                 self._tell(path)
 
     def leave(self) -> None:
@@ -138,7 +217,9 @@ class EarlierFiles:
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:
-        if self._is_changed(changed_seconds, path):
+        if self._is_changed(changed_seconds, path) or (
+            not changed_seconds and self._lacks_content(path)
+        ):
             self._tell(path)
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
@@ -151,18 +232,32 @@ class EarlierFiles:
             and self._since_seconds < changed_seconds < self._started_seconds
         )
 
-    def _tell(self, path: str) -> None:
-        doubt = self._doubt
+    def _tell(self, path: str, words: str = "") -> None:
+        doubt, is_anew = self._doubt, self._lacks_content(path)
+        words = words or (_BEGUN_ANEW if is_anew else _BEHIND)
         self.leave()
         if doubt is not None:
-            doubt(
-                f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote "
-                "to behind the state that is restored"
-            )
+            doubt(f"the script goes on with {Path(path).absolute()}, which {words}")
 
 
 EARLIER = EarlierFiles()
 """Of this process."""
+
+
+def _digest_of(path: str) -> str:
+    """Of its size and its first MiB; empty for what is no file, or cannot be read."""
+    if not Path(path).is_file():
+        return ""  # to open a pipe waits for who writes to it
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  see `_is_own_look`
+            content = hashlib.blake2b(file.read(_MOST_BYTES), digest_size=12).hexdigest()
+            return f"{file.seek(0, os.SEEK_END)} {content}"
+    except OSError:
+        return ""
+
+
+def _is_own_look(frame: types.FrameType | None) -> bool:
+    return frame is not None and frame.f_code is _digest_of.__code__
 
 
 def _changed_seconds(path: str) -> float:
@@ -171,6 +266,10 @@ def _changed_seconds(path: str) -> float:
         return Path(path).stat().st_mtime
     except (OSError, ValueError):
         return 0.0
+
+
+def _changed_database(path: str) -> float:
+    return max(_changed_seconds(each) for each in (path, f"{path}-wal"))
 
 
 def _is_code(path: str) -> bool:

@@ -29,7 +29,10 @@ class FileLooks:
     """Is told of them between `begin` and `end`."""
 
     def __init__(self, tell: Callable[[str, float], None]) -> None:
-        """Calls `tell` with the path of each, and when it was changed last, in seconds."""
+        """Calls `tell` with the path of each, and when it was changed last, in seconds.
+
+        It is 0 for what is not there.
+        """
         self._tell = tell
         self._is_on = self._is_hooked = False
         self._stat = os.stat
@@ -65,8 +68,14 @@ class FileLooks:
 
         @functools.wraps(original)
         def look(path: Any, *arguments: Any, **options: Any) -> _T:
-            found = original(path, *arguments, **options)
-            if self._is_on and script_frame(sys._getframe(1)):
+            is_told = self._is_on and script_frame(sys._getframe(1)) is not None
+            try:
+                found = original(path, *arguments, **options)
+            except FileNotFoundError:
+                if is_told and not isinstance(path, int):
+                    self._tell(os.fsdecode(path), 0.0)
+                raise
+            if is_told:
                 self._fenced(paths_of, (path, found))
             return found
 

@@ -225,6 +225,7 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
     weakref.ref: lambda name, each: iter([(name, each())]),
+    memoryview: lambda name, each: iter([(name, each.obj)]),
     dict: lambda name, each: _members(
         f"{name}.", dict.copy(each) if dict.__len__(each) <= _MOST_ITEMS else {}
     ),

@@ -14,6 +14,7 @@ from pitstop.engine.python_state import decode
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import (
@@ -174,7 +175,8 @@ class Continuation:
         """
         self._started = time.monotonic()
         # Readers of the input look at files too.
-        EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt)
+        began = began_seconds(self._run.session.attempt_dir)
+        EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt, began)
         self._run.build_missing(self._saved)
         if not self._restarts_epoch:
             self._prepare_input()
@@ -227,6 +229,7 @@ class Continuation:
         self._cut_event_files()
         open_files.put_back(self._run.callbacks.callbacks, self._files)
         for kept in self._files:
+            EARLIER.put_back(kept.path)
             if kept.missing_bytes:
                 message = (
                     f"{kept.path} was begun anew by the script: "

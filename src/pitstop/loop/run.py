@@ -16,6 +16,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
@@ -55,7 +56,8 @@ class Run:
         """
         started = time.monotonic()
         self._state.restore(saved)
-        EARLIER.watch(saved.state["time_seconds"], self._state.doubt)
+        began = began_seconds(self._session.attempt_dir)
+        EARLIER.watch(saved.state["time_seconds"], self._state.doubt, began)
         self._unsettled = saved
         position = self._saved = saved.position
         self._loop.step = position.step

@@ -5,14 +5,19 @@ from __future__ import annotations
 import collections
 import csv
 import ctypes
+import functools
+import hashlib
 import io
 import itertools
 import json
+import mmap
 import multiprocessing
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
@@ -35,6 +40,7 @@ import itertools
 import multiprocessing
 import pathlib
 import queue
+import threading
 import typing
 import weakref
 
@@ -131,6 +137,9 @@ class Rule:
         self.known = weakref.WeakKeyDictionary({self.act.__func__: [0]})
         self.queues = collections.defaultdict(collections.Counter)
         self.chosen = self.log
+        self.good = threading.Event()
+        self.note = functools.partial(list.append, [])
+        self.view = memoryview(array.array("i", range(3)))
 
     def act(self, value):
         self.phase = Phase.MAIN
@@ -155,6 +164,9 @@ class Rule:
         self.cells[1] += value
         self.made = array.array("i", [value])
         self.chosen = self.slots[self.phase]
+        self.good.set()
+        self.note(value)
+        self.view[1] = value
         return next(self.turns), next(self.numbers), next(self.order)
 """
 
@@ -197,6 +209,8 @@ def test_each_kind_comes_back(run: Any) -> None:
     ]
     assert (twin.epoch.value, twin.cells[:]) == (9.5, [0, 9, 0])
     assert twin.known[script.Rule.act] == [0, 2, 3, 4]
+    assert twin.good.is_set()
+    assert (twin.note.args[0], twin.view.tolist()) == ([2, 3, 4], [0, 4, 2])
     assert twin.queues == {2: {"n": 1}, 3: {"n": 1}, 4: {"n": 1}}
     assert twin.queues["new"]["n"] == 0
     assert twin.act(5) == rule.act(5) == ("a", 19, 2)
@@ -360,6 +374,123 @@ def test_a_queue_between_threads_is_left_to_them(run: Any) -> None:
         over.set()
         thread.join()
     assert rules[1].last.empty()
+
+
+def test_a_flag_between_threads_is_named_when_it_changes(run: Any) -> None:
+    rule, over = run().Rule(), threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        state = begun(rule=rule)
+        saved_of(state)
+        assert state.unverified == []
+        rule.good.set()
+        saved_of(state)
+        assert any("rule.good" in name for name in state.unverified)
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_function_with_other_arguments_is_named(run: Any) -> None:
+    rule = run().Rule()
+    rule.last = functools.partial(round, ndigits=2)
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    rule.last = functools.partial(round, ndigits=3)
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+@pytest.mark.parametrize(
+    "make", [threading.Semaphore, multiprocessing.Semaphore, multiprocessing.BoundedSemaphore]
+)
+def test_a_semaphore_is_named_when_it_changes(run: Any, make: Any) -> None:
+    rule = run().Rule()
+    rule.last = make(3)
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    rule.last.acquire()
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_a_flag_that_processes_share_is_named_when_it_changes(run: Any) -> None:
+    rule = run().Rule()
+    rule.last = multiprocessing.Event()
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    rule.last.set()
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+@pytest.mark.parametrize("make", [hashlib.sha256, lambda: mmap.mmap(-1, 8)])
+def test_bytes_that_a_library_keeps_are_named_when_they_change(run: Any, make: Any) -> None:
+    rule = run().Rule()
+    rule.last = make()
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    (rule.last.update if make is hashlib.sha256 else rule.last.write)(b"more")
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+@pytest.mark.parametrize("mode", ["r", "rb"])
+def test_a_file_that_is_read_comes_back_to_its_place(run: Any, tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "rates.txt"
+    path.write_text("0.1\n0.2\n0.3\n")
+    rules = [run().Rule(), run().Rule()]
+    with path.open(mode) as one, path.open(mode) as other:
+        rules[0].last, rules[1].last = one, other
+        state, into = begun(rule=rules[0]), begun(rule=rules[1])
+        one.readline()
+        other.seek(8)
+        carried(state, into)
+        assert other.readlines() == one.readlines() != []
+
+
+async def _rates() -> AsyncIterator[float]:
+    for rate in (0.1, 0.2, 0.3):
+        yield rate
+
+
+def _draw(rates: AsyncIterator[float]) -> None:
+    with suppress(StopIteration):
+        rates.__anext__().__await__().send(None)
+
+
+def _finish(promised: Future[float]) -> None:
+    promised.set_result(0.5)
+
+
+@pytest.mark.parametrize(("make", "move"), [(_rates, _draw), (Future, _finish)])
+def test_what_comes_later_is_named(
+    run: Any, make: Callable[[], Any], move: Callable[[Any], None]
+) -> None:
+    rule = run().Rule()
+    rule.last = make()
+    state = begun(rule=rule)
+    saved_of(state)
+    move(rule.last)
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_what_another_process_keeps_is_named_when_it_changes(run: Any) -> None:
+    rule = run().Rule()
+    with multiprocessing.get_context("spawn").Manager() as manager:
+        rule.last = manager.dict(seen=0)
+        state = begun(rule=rule)
+        saved_of(state)
+        assert state.unverified == []
+        rule.last["seen"] += 1
+        saved_of(state)
+        assert any("rule.last" in name for name in state.unverified)
 
 
 def test_pointers_are_never_written(run: Any) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import hmac
 import io
 import json
+import mmap
 import pickle
 import secrets
+import threading
 import types
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,10 +33,12 @@ _DISPLAYS = (
     *("datetime", "pathlib", "uuid"),
 )
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
+_ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
 _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper
 """Functions that remember what they have returned."""
+_DIGESTS = (type(hashlib.sha256()), type(hashlib.blake2b()), type(hashlib.blake2s()), hmac.HMAC)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -65,14 +70,9 @@ class _Pickler(pickle.Pickler):
 
 def fingerprint(value: Any) -> str | None:
     """Changes when the value does; None where nobody can tell."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__
-    if isinstance(value, _CODE):
-        return str(getattr(value, "__qualname__", ""))
-    if isinstance(value, types.GeneratorType):
-        return _of_generator(value)
-    if isinstance(value, CACHED):
-        return str(value.cache_info().misses)
+    for kind, tell in _TOLD:
+        if isinstance(value, kind):
+            return tell(value)
     package = _package(value)
     if package in _FRAMEWORKS:
         # From a file for writing, such as TensorFlow's `GFile`, nothing is read.
@@ -80,14 +80,33 @@ def fingerprint(value: Any) -> str | None:
         if hasattr(type(value), "__next__") and not is_written:
             return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
-    if isinstance(value, io.TextIOWrapper):
-        return _of_text_file(value)
+    if package in _ELSEWHERE:
+        return _of_answer(value)
     if package in _DISPLAYS:
         return None
     found = _pickled(value)
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
     cannot_say = found is None or isinstance(value, _CALLING)
     return _moved() if cannot_say and is_iterator else found
+
+
+def _of_answer(value: Any) -> str | None:
+    """Of what another thread or process has, as far as it has told."""
+    if hasattr(value, "_getvalue"):
+        try:
+            return _pickled(value._getvalue())
+        except Exception:  # noqa: BLE001  whatever goes wrong in the other process
+            return None
+    counted = getattr(value, "_flag", value)
+    if hasattr(counted, "get_value"):
+        return str(counted.get_value())
+    if not hasattr(value, "result"):
+        return _pickled(value)
+    return _pickled(value.result()) if value.done() and not value.exception() else _moved()
+
+
+def _of_memory(memory: mmap.mmap) -> str | None:
+    return None if memory.closed else of_array(np.frombuffer(memory, "uint8"))
 
 
 def _of_text_file(file: io.TextIOWrapper) -> str | None:
@@ -111,14 +130,14 @@ def _package(value: Any) -> str:
     return str(type(value).__module__).partition(".")[0]
 
 
-def _of_generator(generator: types.GeneratorType[Any, Any, Any]) -> str:
-    frame = generator.gi_frame
+def _of_generator(generator: Any) -> str:
+    frame = getattr(generator, "gi_frame", None) or getattr(generator, "ag_frame", None)
     if frame is None:
         return "ended"
     kinds = (int, float, str, bytes)
     plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, kinds)}
     # `yield from` stays where it is: what it reads from moves.
-    inner = generator.gi_yieldfrom
+    inner = getattr(generator, "gi_yieldfrom", None)
     read_from = "" if inner is None else fingerprint(inner)
     return f"{frame.f_lasti} {sorted(plain.items())} {read_from}"
 
@@ -132,6 +151,20 @@ def _pickled(value: Any) -> str | None:
     except Exception:  # noqa: BLE001  whatever an object does when it is asked for its state
         return None
     return sink.digest.hexdigest()
+
+
+_TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
+    (types.ModuleType, lambda module: str(module.__name__)),
+    (_CODE, lambda code: str(getattr(code, "__qualname__", ""))),
+    (types.GeneratorType | types.AsyncGeneratorType, _of_generator),
+    (CACHED, lambda function: str(function.cache_info().misses)),
+    (threading.Event, lambda event: str(event.is_set())),
+    (threading.Semaphore, lambda semaphore: str(semaphore._value)),
+    (mmap.mmap, _of_memory),
+    (_DIGESTS, lambda digest: str(digest.hexdigest())),
+    (io.TextIOWrapper, _of_text_file),
+)
+"""What tells of itself where it stands."""
 
 
 def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:

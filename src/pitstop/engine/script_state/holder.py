@@ -1,7 +1,7 @@
 """The kinds of objects that have content of their own: how it is read, and refilled in place.
 
-Iterators of the standard library tell where they stand, by a number or a few; one that the script
-has made anew is brought there.
+Iterators of the standard library, and files that are read, tell where they stand, by a number or a
+few; one that the script has made anew is brought there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import array
 import ast
 import collections
 import ctypes
+import io
 import itertools
 import queue
 import threading
@@ -49,7 +50,9 @@ COLLECTIONS: Mapping[str, type] = {
     "numbers": array.array,
     "memory": _MEMORY,
     "queue": queue.Queue,
+    "flag": threading.Event,
 }
+_BETWEEN_THREADS = (queue.Queue, threading.Event)
 FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
 _FACTORIES: Mapping[str, Any] = {
@@ -65,8 +68,8 @@ def kind_of(kind: type) -> str:
         return "array"
     if issubclass(kind, _MEMORY):
         return "memory" if _holds_numbers(kind) else ""
-    if issubclass(kind, queue.Queue):
-        return "" if _has_other_threads() else "queue"
+    if issubclass(kind, _BETWEEN_THREADS) and _has_other_threads():
+        return ""
     return next((name for name, base in COLLECTIONS.items() if issubclass(kind, base)), "")
 
 
@@ -78,9 +81,11 @@ def _holds_numbers(kind: Any) -> bool:
 
 
 def _has_other_threads() -> bool:
-    """A queue between threads is no state: its items are read, or will be put there again."""
+    """What threads tell each other is no state: it is read, or will be told again."""
     others = (each for each in threading.enumerate() if each is not threading.main_thread())
-    return not all(each.name.startswith("pitstop-") for each in others)
+    return not all(
+        isinstance(each, threading.Timer) or each.name.startswith("pitstop-") for each in others
+    )
 
 
 def is_plain_object(kind: type) -> bool:
@@ -101,6 +106,8 @@ def items_of(value: Any) -> list[Any]:
         return list(deque.copy(value))
     if isinstance(value, queue.Queue):
         return list(value.queue)
+    if isinstance(value, threading.Event):
+        return [value.is_set()]
     is_buffer = isinstance(value, bytearray | array.array | _MEMORY)
     return bytes(value) if is_buffer else list.copy(value)  # type: ignore[return-value]
 
@@ -127,6 +134,8 @@ def refill(value: Any, items: Any) -> None:
         value.queue.clear()
         value.queue.extend(items)
         value.unfinished_tasks = len(items)
+    elif isinstance(value, threading.Event):
+        (value.set if any(items) else value.clear)()
     elif isinstance(value, _MEMORY):
         memoryview(value).cast("B")[:] = items
 
@@ -140,7 +149,7 @@ def form_of(value: Any) -> str:
         return f"deque {value.maxlen if value.maxlen is not None else ''}"
     if isinstance(value, array.array):
         return f"numbers {value.typecode}"
-    if isinstance(value, _MEMORY | queue.Queue):
+    if isinstance(value, _MEMORY | queue.Queue | threading.Event):
         return f"{kind_of(type(value))} {type(value).__name__}"
     return type(value).__name__
 
@@ -150,7 +159,7 @@ def can_be_made(form: str) -> bool:
     name, _, factory = form.partition(" ")
     if name == "numbers":
         return factory in (*array.typecodes,)
-    if name in ("memory", "queue"):
+    if name in ("memory", "queue", "flag"):
         return False
     return ":" not in form and (name != "defaultdict" or not factory or factory in _FACTORIES)
 
@@ -221,21 +230,38 @@ _INDEXED: tuple[type, ...] = (
     type(iter("\u00e4")),
     type(iter(range(0))),
 )
-ITERATORS: tuple[type, ...] = (*_INDEXED, itertools.count, itertools.cycle)
+_ITERATORS: tuple[type, ...] = (*_INDEXED, itertools.count, itertools.cycle)
 _LONGEST = 10_000_000
 _ENDED = -1
 
 Position = tuple[Any, ...]
 
 
+def has_position(kind: type) -> bool:
+    """Whether objects of a class may tell where they stand."""
+    return kind in _ITERATORS or issubclass(kind, io.IOBase)
+
+
 def position_of(iterator: Any) -> Position | None:
     """Where it stands; None for what is no such iterator."""
     kind = type(iterator)
+    if issubclass(kind, io.IOBase):
+        return _place_in(iterator)
     if kind is itertools.count:
         return _numbers(repr(iterator))
     if kind is itertools.cycle:
         return _turn_of(iterator)
     return (_index_of(iterator),) if kind in _INDEXED else None
+
+
+def _place_in(file: Any) -> Position | None:
+    if file.closed or not file.seekable() or file.writable():
+        return None
+    try:
+        return (file.tell(),)
+    except OSError:
+        # Somebody reads line after line.
+        return None
 
 
 def _numbers(text: str) -> Position | None:
@@ -263,7 +289,9 @@ def _index_of(iterator: Any) -> int:
 
 def move_iterator(iterator: Any, wanted: Position) -> bool:
     """Brings an iterator to a position; whether it got there."""
-    if type(iterator) in _INDEXED:
+    if isinstance(iterator, io.IOBase):
+        iterator.seek(*wanted)
+    elif type(iterator) in _INDEXED:
         (index,) = wanted
         deque(iterator, maxlen=0) if index == _ENDED else iterator.__setstate__(index)
     elif type(iterator) is itertools.count:

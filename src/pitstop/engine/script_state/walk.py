@@ -29,7 +29,7 @@ _COLLECTIONS = (*holder.COLLECTIONS, "array")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _FOLLOWED = (
     *(types.MethodType, types.BuiltinFunctionType, functools.partial, types.GeneratorType),
-    *(weakref.ref, tuple, frozenset, fingerprint.CACHED),
+    *(weakref.ref, memoryview, tuple, frozenset, fingerprint.CACHED),
 )
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
@@ -173,7 +173,7 @@ class Walk:
             return "table"
         if issubclass(kind, ContextVar):
             return "context"
-        if kind in holder.ITERATORS:
+        if holder.has_position(kind):
             return "iterator"
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
         if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
@@ -248,6 +248,10 @@ class Walk:
         if found is not None:
             # Which one it is can be told, and is not carried.
             return Opaque(type(value).__qualname__, found.name)
+        if kind is functools.partial:
+            # What its arguments hold is content of their own.
+            bound = (value.func, value.args, tuple(value.keywords.items()))
+            return Opaque("functools.partial", repr(self.freeze(bound, path)))
         try:
             array = self._library.array_of(value)
             if array is not None:
