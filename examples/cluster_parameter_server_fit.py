@@ -1,4 +1,4 @@
-"""Train one model whose variables lie on parameter servers, with `fit` of Keras 2.
+"""Train a model with variables on parameter servers, with `fit` of Keras 2.
 
 pitstop launch --workers 2 --ps 2 -- python examples/cluster_parameter_server_fit.py
 """

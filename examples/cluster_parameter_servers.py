@@ -1,4 +1,4 @@
-"""Train one model whose variables lie on parameter servers, in a loop of its own.
+"""Train a model with variables on parameter servers, with a custom loop.
 
 pitstop launch --workers 2 --ps 2 -- python examples/cluster_parameter_servers.py
 """

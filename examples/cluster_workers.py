@@ -1,8 +1,8 @@
-"""Train one model on several workers, in a loop of its own.
+"""Train a model on several workers, with a custom loop.
 
     pitstop launch --workers 2 -- python examples/cluster_workers.py
 
-Started as it is, it trains alone, with the same batches.
+Without `pitstop launch`, one process trains with the same batches.
 """
 
 import argparse

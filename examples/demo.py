@@ -1,7 +1,7 @@
 """The demo behind `make demo`: stop, kill and resume an ordinary script; compare bits.
 
-Everything is done the way a user does it, through the `pitstop` command and
-signals.  The script, `digits_cnn.py`, does not know that Pitstop exists.
+The demo uses the `pitstop` command and signals only, like a user.  The script,
+`digits_cnn.py`, contains nothing of Pitstop.
 """
 
 from __future__ import annotations

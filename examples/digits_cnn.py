@@ -1,7 +1,7 @@
 """Train a small CNN on handwritten digits: an ordinary Keras script.
 
-It knows nothing of Pitstop.  Run it plainly or under `pitstop run`, stop it
-anywhere, resume it: the files it writes are the same, bit for bit.
+It contains nothing of Pitstop.  Run it with or without `pitstop run`, stop it at
+any point, and resume it: the files that it writes are the same, bit for bit.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""A data worker that is killed: the run goes on at its snapshot, seconds later.
+"""A data worker is killed: the run continues from its snapshot, seconds later.
 
     pitstop run --restarts 3 -- python examples/recover_data_worker.py
 
-Without Pitstop Keras waits for ever, without a word. The file `worker-died` in the working folder
-says that it has happened; remove it to see it again.
+Without Pitstop, Keras waits forever without a message. The file `worker-died` in the working
+folder marks that the fault has happened; remove it to repeat the example.
 """
 
 import os

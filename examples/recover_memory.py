@@ -1,9 +1,9 @@
-"""A step that does not fit into the memory: it is computed in parts, as one update.
+"""A step that does not fit into memory is computed in parts, as one update.
 
     docker run --memory 1000m --memory-swap 1000m ...
     pitstop run --on-oom shrink -- python examples/recover_memory.py
 
-Without Pitstop the kernel kills it in its first step. A batch keeps its 4096 records; loss and
+Without Pitstop, the kernel kills it in its first step. A batch keeps its 4096 records; loss and
 weights are those of the whole batch, up to rounding.
 """
 

@@ -1,8 +1,8 @@
-"""A record with a NaN: its batch is left out, and the training ends with finite weights.
+"""A record contains NaN: its batch is skipped, and the training ends with finite weights.
 
     pitstop run --on-nan rollback -- python examples/recover_nan.py
 
-Without Pitstop the loss is NaN from the first batch with that record on. The batch is in
+Without Pitstop, the loss is NaN from the first batch with that record. The batch is saved in
 runs/recover_nan/attempts/N/skipped-STEP.npz.
 """
 

@@ -1,9 +1,9 @@
-"""A picture that cannot be decoded: its batch is left out, and the training ends.
+"""An image cannot be decoded: its batch is skipped, and the training completes.
 
     pitstop run --on-bad-record skip -- python examples/recover_record.py
 
-Without Pitstop the training ends in the first epoch, when it comes to that picture. What was left
-out is listed in runs/recover_record/attempts/N/skipped-records.txt.
+Without Pitstop, the training fails at that image in the first epoch. The skipped batches are listed
+in runs/recover_record/attempts/N/skipped-records.txt.
 """
 
 import keras
