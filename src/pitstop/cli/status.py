@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.chosen_gang import find_gang
-from pitstop.cli.chosen_run import find_run
+from pitstop.cli.chosen_run import find_gang, find_run
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched

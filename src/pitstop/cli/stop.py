@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.chosen_gang import begun, find_gang
-from pitstop.cli.chosen_run import find_run
+from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
 from pitstop.errors import PeerClosed, PitstopError, UserError

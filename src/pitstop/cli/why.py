@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.chosen_gang import begun, find_gang
-from pitstop.cli.chosen_run import find_run
+from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
 from pitstop.cli.places import PLACE, fetched
 from pitstop.errors import RunNotFound

@@ -47,7 +47,6 @@ class ClusterLink:
 
     @property
     def follows(self) -> Following | None:
-        """The part of a member that is told of its leader."""
         part = self.part
         return part if isinstance(part, Following) and part.connected else None
 
@@ -76,7 +75,6 @@ class ClusterLink:
             yield self.part.orders.popleft()
 
     def tell_gang(self, message: ToLeader) -> None:
-        """Tells the leader of the gang, which may be this run."""
         if self.part is not None:
             self.part.tell_gang(message)
 
@@ -86,7 +84,6 @@ class ClusterLink:
         return part.gone_for_good(launched=launched) if isinstance(part, Leading) else ""
 
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
-        """All members of the gang are to stop at one step."""
         if isinstance(self.part, Leading):
             self.part.gang.ask_stop(reason, progress)
         elif self.part is not None:

@@ -58,7 +58,6 @@ class GangLeading:
         self._send(self._gang.ask_stop(reason, progress))
 
     def lost(self, task: Task, reason: str) -> None:
-        """A member is gone, or its supervisor is silent."""
         self._send(self._gang.lost(task, reason))
 
     def parted(self, task: Task) -> None:
@@ -151,7 +150,6 @@ class Leading:
 
     @property
     def has_members(self) -> bool:
-        """Whether some of them may still be there."""
         return bool(self._roster.live)
 
     @property

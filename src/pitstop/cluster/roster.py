@@ -95,7 +95,6 @@ class Roster:
 
     @property
     def live(self) -> tuple[ClusterMember, ...]:
-        """Those whose processes may still be there."""
         return tuple(member for member in self.members.values() if member.is_live)
 
 
@@ -113,7 +112,6 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
 
 
 def joined(roster: Roster, request: JoinRequest, lease: BeatLease) -> Roster:
-    """After a member has come, or has come back."""
     task, beat = Task.parse(request.task), Beat("starting", "starting")
     return roster.with_member(ClusterMember(task, request.host, request.pid, lease, beat))
 
@@ -147,17 +145,14 @@ def shifted(roster: Roster, seconds: float) -> Roster:
 
 
 def silent(roster: Roster, now_seconds: float) -> tuple[Task, ...]:
-    """Those who have said nothing for too long."""
     return tuple(each.task for each in roster.live if each.lease.is_over(now_seconds))
 
 
 def lost(roster: Roster, task: Task) -> Roster:
-    """After a member was given up."""
     return roster.with_member(replace(roster.members[task], lost=True))
 
 
 def released(roster: Roster, task: Task) -> Roster:
-    """After a member was told that the training is over."""
     return roster.with_member(replace(roster.members[task], released=True))
 
 

@@ -32,7 +32,7 @@ from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History, best_of
-from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
+from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
@@ -57,7 +57,7 @@ def supervise(
     request: RunRequest,
     say: Callable[[str], None],
     ready: Callable[[str], None] = lambda _: None,
-    cause_of: CauseOf = unexplained,
+    cause_of: CauseOf = lambda _: "unknown",
 ) -> RunOutcome:
     """Runs the command to its end or to a stop; again where that is asked for and helps.
 
@@ -110,8 +110,10 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     settings = _settings(context.request, history, saved, say)
     settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
     policy = context.request.restarts
-    spare = policy.most > 0 and policy.spare is not False and _can_wait(context.request)
-    request = replace(context.request, settings=replace(settings, spare=spare))
+    spare = policy.most > 0 and policy.spare is not False
+    # An interpreter waits before it runs the script; what is no interpreter runs at once.
+    can_wait = not context.request.trainer_pid and is_python_program(context.request.command[0])
+    request = replace(context.request, settings=replace(settings, spare=spare and can_wait))
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
     chosen = fingerprint.choose_threads(len(os.sched_getaffinity(0)), os.environ, before)
@@ -139,10 +141,6 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
         started_seconds=time.time(),
         restarts_left=restarts_left,
     )
-
-
-def _can_wait(request: RunRequest) -> bool:
-    return not request.trainer_pid and is_python_program(request.command[0])
 
 
 def _settings(

@@ -110,8 +110,6 @@ def of_run(run: FollowedRun, overview: str, *, can_control: bool) -> LivePage:
 
 
 def of_list(runs: RunList, token: str) -> LivePage:
-    """The page of all runs."""
-
     def section() -> Element:
         runs.refresh()
         return runs.section(token)

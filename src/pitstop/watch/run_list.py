@@ -45,7 +45,6 @@ class RunList:
         }
 
     def section(self, token: str) -> Element:
-        """The list as a table, each run with a link to its page."""
         rows = [self._row(name, status, token) for name, status in self.statuses().items()]
         names = ("run", "state", "step", "time left", "loss", "best", "saved", "last activity")
         heads = element("tr", *(element("th", each, scope="col") for each in names))

@@ -53,7 +53,6 @@ class PageServer(HTTPServer):
 
     @property
     def link(self) -> str:
-        """Where the page is, with its token."""
         host, port = self.server_address[:2]
         name = f"[{host!s}]" if ":" in str(host) else str(host)
         return f"http://{name}:{port}/?" + urlencode({"token": self.rules.token})

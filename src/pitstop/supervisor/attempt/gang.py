@@ -281,7 +281,6 @@ class GangPart:
                 yield entry.path.name, mark_in(self._gang, info), info.name
 
     def _settled(self, mark: str) -> Iterator[Occurrence]:
-        """All members have this state on disk."""
         for path, known, name in self._marks():
             if known == mark:
                 self._resources.persister.keep(path)

@@ -152,7 +152,6 @@ class Supervision:
         return self._parts.command.exit_code
 
     def finish_cluster(self) -> None:
-        """Tells the other members how the run ended; who leads waits until they have, too."""
         outcome = self._resources.lifecycle.state, self._parts.command.exit_code
         self._dispatch.perform(self._parts.membership.finish(*outcome))
 

@@ -103,7 +103,6 @@ class LiveRun:
         return (now.pid or 0) if now.state == SUSPENDED else 0
 
     def stop(self, *, now: bool) -> None:
-        """Asks for a stop; the run obeys at its next step boundary, or `now`."""
         self._ask(messages.ClientRequest("stop", now=now), messages.StatusAnswer)
 
     def stop_after_epoch(self) -> None:

@@ -34,7 +34,6 @@ class StackFrame:
 
     @property
     def is_users(self) -> bool:
-        """Whether it is code of the user's own, no library's."""
         return not _LIBRARY.search(self.file)
 
     def __str__(self) -> str:
@@ -48,7 +47,6 @@ class Stack:
     frames: tuple[StackFrame, ...]
 
     def has(self, path_part: str, function: str = "") -> bool:
-        """Whether a call of this function, or of any, is in a file with this in its path."""
         return any(
             path_part in frame.file and function in ("", frame.function) for frame in self.frames
         )

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault, PeerClosed, UserError
-from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
+from pitstop.events import CheckpointCommitted, Event, Notice, UploadGivenUp, from_record
 from pitstop.link.messages import Abandon, Changed, EventReport, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
-from pitstop.supervisor.records.notices import mirror_lost, mirror_stands
+from pitstop.supervisor.records.notices import mirror_lost
 
 _MODULE = "pitstop.remote.uploader"
 _EXIT_SECONDS = 6.0
@@ -152,8 +152,8 @@ class Mirroring:
         while self._link.connection is not None and time.monotonic() < give_up_at:
             yield from self._event_loop.turn(_TURN_SECONDS)
         if self._is_up_to_date:
-            is_whole = self._link.finished
-            yield mirror_stands(self._link.url) if is_whole else UploadGivenUp([], self._reason)
+            complete = Notice("mirror_complete", f"{self._link.url} is up to date.")
+            yield complete if self._link.finished else UploadGivenUp([], self._reason)
 
     def give_up(self, reason: str) -> None:
         self._ends_at_seconds, self._reason = 0.0, reason

@@ -52,7 +52,6 @@ class EventLog:
         self._said_problem = False
 
     def record(self, event: Event) -> None:
-        """Journals an event, remembers what matters of it, and tells the user."""
         self._waiting.append((time.time(), event))
         durable = isinstance(event, _DURABLE)
         try:

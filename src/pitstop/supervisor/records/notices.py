@@ -177,11 +177,6 @@ def _bad_weights_line(event: events.NonFiniteWeights) -> str:
     )
 
 
-def mirror_stands(url: str) -> events.Notice:
-    """At the end of an attempt: nothing is left to be sent."""
-    return events.Notice("mirror_complete", f"{url} is up to date.")
-
-
 def mirror_lost(last_words: str, *, again: bool) -> events.Notice:
     """The uploader died; `again`: another one is started."""
     then = "Starting another one." if again else "The next attempt uploads what is missing."

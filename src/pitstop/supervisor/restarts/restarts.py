@@ -142,11 +142,6 @@ def _is_failed_read(entries: Sequence[Entry]) -> bool:
     return any(FAILED_READ in each.message for each in journal.events_of(own, ExceptionRaised))
 
 
-def unexplained(_run_dir: Path) -> str:
-    """Where nobody diagnoses."""
-    return "unknown"
-
-
 class Restarts:
     """Remembers what failed, and decides about the next attempt."""
 

@@ -213,7 +213,6 @@ class SignalQueue:
 
     @property
     def blocked_mask(self) -> frozenset[signal.Signals]:
-        """The mask of this process while it collects."""
         return self.original_mask | self._watched
 
     def fileno(self) -> int:

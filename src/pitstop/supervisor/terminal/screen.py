@@ -58,7 +58,6 @@ class Screen:
                 self._tail = (self._tail + data)[-status_line.LONGEST_SEQUENCE_BYTES :]
 
     def say(self, line: str) -> None:
-        """Writes a line of our own to stderr, on a row of its own."""
         self._jobs.put(lambda: self._say(line))
 
     def due(self, now_seconds: float) -> bool:

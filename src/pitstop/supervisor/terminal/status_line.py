@@ -6,6 +6,7 @@ managers do, so that the script's output scrolls above it untouched.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Mapping
@@ -61,17 +62,9 @@ def release(size: Size) -> bytes:
 
 def inside_sequence(tail: bytes) -> bool:
     """Whether output that ends so is in the middle of a sequence or a character."""
-    return bool(_OPEN_SEQUENCE.search(tail)) or _inside_character(tail)
-
-
-def _inside_character(tail: bytes) -> bool:
-    for back, byte in enumerate(reversed(tail[-4:]), start=1):
-        if byte < 0x80:
-            return False
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return back < length
-    return False
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(tail)
+    return bool(_OPEN_SEQUENCE.search(tail)) or bool(decoder.getstate()[0])
 
 
 def format_status(status: Status, columns: int) -> str:
