@@ -6,7 +6,6 @@ import importlib
 import io
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -41,28 +40,18 @@ COMMANDS = (
 class LazyGroup(click.Group):
     """Each command lies in a module of its own, and has its name: `find-nan` in `find_nan`."""
 
-    def __init__(self, *arguments: Any, package: str, names: Sequence[str], **given: Any) -> None:
-        super().__init__(*arguments, **given)
-        self._package = package
-        self._names = list(names)
-
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return self._names
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._names:
+        if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(importlib.import_module(f"{self._package}.{name}"), name)
+        command: click.Command = getattr(importlib.import_module(f"pitstop.cli.{name}"), name)
         return command
 
 
-@click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    package="pitstop.cli",
-    names=COMMANDS,
-)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(pitstop.__version__, prog_name="pitstop")
 def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""

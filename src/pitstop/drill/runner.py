@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,12 +43,6 @@ class DrillRequest:
     isolate: bool
 
 
-@dataclass(frozen=True)
-class _Ran:
-    exit_code: int
-    seconds: float
-
-
 class _Runner:
     """Starts runs in the drill's folder."""
 
@@ -64,21 +58,22 @@ class _Runner:
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
         """A run to the end; a `UserError` where the script fails by itself, or does not train."""
-        ran = self._run(name, self._work_dir(name))
+        exit_code, seconds = self._run(name, self._work_dir(name))
         run_dir = self._folder.run_dir(name)
-        if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
+        if exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
             raise UserError(
-                f"The script failed without an interruption, with exit code {ran.exit_code}.",
+                f"The script failed without an interruption, with exit code {exit_code}.",
                 f"`pitstop why {run_dir}` explains why; its output is in {self._folder.log(name)}.",
             )
-        return load_run(run_dir), ran.seconds
+        return load_run(run_dir), seconds
 
     def trial(self, interruption: Interruption, expected: RunRecord) -> Trial:
         name = interruption.name
         work_dir = self._work_dir(name)
         every_steps = points.checkpoint_interval_steps(expected.trace.last_step)
         ran = [self._run(name, work_dir, every_steps, interruption)]
-        if ran[0].exit_code == (_EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED):
+        exit_code, _ = ran[0]
+        if exit_code == (_EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED):
             ran.append(self._run(name, work_dir, every_steps))
         return _judge(interruption, self._folder.run_dir(name), expected, ran)
 
@@ -94,7 +89,8 @@ class _Runner:
         work_dir: Path,
         every_steps: int = 0,
         interruption: Interruption | None = None,
-    ) -> _Ran:
+    ) -> tuple[int, float]:
+        """The exit code, and the seconds that it took."""
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill
         words = pitstop_run(
@@ -106,7 +102,7 @@ class _Runner:
         )
         started = time.monotonic()
         exit_code = _call(words, work_dir, self._environment, self._folder.log(name))
-        return _Ran(exit_code, time.monotonic() - started)
+        return exit_code, time.monotonic() - started
 
 
 def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
@@ -133,12 +129,13 @@ def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], N
 
 
 def _judge(
-    interruption: Interruption, run_dir: Path, expected: RunRecord, ran: list[_Ran]
+    interruption: Interruption, run_dir: Path, expected: RunRecord, ran: list[tuple[int, float]]
 ) -> Trial:
-    seconds = sum(each.seconds for each in ran)
+    exit_codes, times = zip(*ran, strict=True)
+    seconds = sum(times)
     events = [each.event for each in journal.read(open_existing(run_dir).journal).entries]
     told = aftermath(events)
-    failure = _failure(interruption, [each.exit_code for each in ran])
+    failure = _failure(interruption, exit_codes)
     if failure:
         return Trial(interruption, str(run_dir), 0, 0, "", seconds, None, failure, told)
     actual = load_run(run_dir)
@@ -157,7 +154,7 @@ def _judge(
     )
 
 
-def _failure(interruption: Interruption, exit_codes: list[int]) -> str:
+def _failure(interruption: Interruption, exit_codes: Sequence[int]) -> str:
     """What went wrong with the attempts of a trial; empty when they went as planned."""
     if len(exit_codes) == 1:
         return f"the run ended with exit code {exit_codes[0]} before step {interruption.step}"
