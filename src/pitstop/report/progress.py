@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from pitstop.diagnosis import Diagnosis, Evidence, phrases
-from pitstop.events import JsonValue, Restored, ResumeChosen
+from pitstop.events import Restored, ResumeChosen
 
 _GOES_ON = ("running", "stopped", "completed")
 
@@ -28,9 +28,6 @@ class AttemptProgress:
     @property
     def seconds(self) -> float:
         return max(0.0, self.ended_seconds - self.started_seconds)
-
-    def to_json(self) -> dict[str, JsonValue]:
-        return asdict(self)
 
 
 def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> AttemptProgress:

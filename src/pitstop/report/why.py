@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load, phrases
@@ -69,7 +69,7 @@ class WhyReport:
             "run": self.name,
             **self.last.to_json(),
             "attempts": [attempt.to_json() for attempt in self.earlier],
-            "progress": [each.to_json() for each in self.attempts],
+            "progress": [asdict(each) for each in self.attempts],
             "compared": list(compare(self.attempts)),
             "damaged_lines": self.damaged_lines,
         }

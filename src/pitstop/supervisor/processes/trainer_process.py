@@ -27,15 +27,22 @@ class WatchedProcess(ABC):
     """A trainer and what came out of it.
 
     Attributes:
+        exit: how it ended; None while it lives, and where that stays unknown.
         killed: all of it was sent SIGKILL.
         prepared: its libraries were imported before the attempt began.
     """
 
     prepared = False
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.exit: Exit | None = None
         self.killed = False
         self._kill_at = _NEVER
+
+    @property
+    def wait_status(self) -> int | None:
+        return self.exit.wait_status if self.exit else None
 
     def forward(self, name: str, descendants: Collection[int]) -> None:
         """Hands on the signal that asked for a stop; SIGTERM where none did."""
@@ -66,18 +73,12 @@ class TrainerProcess(WatchedProcess):
     """The command's main process, leader of its own session, and everything that came out of it."""
 
     def __init__(self, pid: int, *, prepared: bool = False) -> None:
-        super().__init__()
-        self.pid = pid
+        super().__init__(pid)
         self.prepared = prepared
-        self.exit: Exit | None = None
 
     @property
     def gone(self) -> bool:
         return self.exit is not None
-
-    @property
-    def wait_status(self) -> int:
-        return self.exit.wait_status if self.exit else 0
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
         """Takes note of a process that ended.
@@ -155,16 +156,11 @@ _EXIT_CODE_FIELD = 49
 
 
 class AdoptedProcess(WatchedProcess):
-    """The process that asked to be supervised.
-
-    `exit`: how it ended; None while it lives, and where that stays unknown.
-    """
+    """The process that asked to be supervised."""
 
     def __init__(self, pid: int) -> None:
         """Watches a process; `EnvironmentFault` where it is gone, or there is no pidfd."""
-        super().__init__()
-        self.pid = pid
-        self.exit: Exit | None = None
+        super().__init__(pid)
         self.gone = False
         try:
             self._pidfd = os.pidfd_open(pid)
@@ -191,10 +187,6 @@ class AdoptedProcess(WatchedProcess):
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
         """Takes no note of the supervisor's own children."""
-
-    @property
-    def wait_status(self) -> int | None:
-        return self.exit.wait_status if self.exit else None
 
     def suspend(self) -> None:
         """Its own shell stops it; nothing to do."""
