@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from pitstop.observation.observer import Observations, Observer
+from pitstop.observation.observer import Observer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import resource
 import time
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pitstop.events import JsonValue
 from pitstop.machine import cgroup, memory
@@ -15,7 +15,6 @@ from pitstop.machine.kernel_file import read_number
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import kernel_log
 from pitstop.observation.kernel_log import KernelLog, KernelMessage
-from pitstop.record import record
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
@@ -30,22 +29,6 @@ _LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "file_size_bytes": resource.RLIMIT_FSIZE,
 }
-
-
-@record
-class Observations:
-    """The fields of `TrainerExited` that the machine answers, under the same names."""
-
-    max_rss_bytes: int | None
-    cpu_seconds: float | None
-    oom_kills: int | None
-    memory_limit_bytes: int | None
-    kernel_lines: list[str] | None
-    limits: dict[str, JsonValue]
-    missing: list[str]
-    memory_watchers: list[str]
-    kernel_faults: list[str] | None
-    kernel_fault_ages_seconds: list[float] | None
 
 
 class Observer:
@@ -81,30 +64,36 @@ class Observer:
 
     def end(
         self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
-    ) -> Observations:
-        """What was seen, of `workers` (children that died before the trainer) too."""
+    ) -> dict[str, Any]:
+        """What was seen, by the fields of `TrainerExited` that the machine answers.
+
+        `workers`: children that died before the trainer, which count too.
+        """
         self._pids |= workers
         counters = cgroup.read(self._group) if self._group else None
         logged = self._kernel_log()
         crashes = kernel_log.faults(logged) if logged is not None and self._logs_faults() else None
         space = memory.read_space(self._root / _SHARED_MEMORY.relative_to("/"))
-        now = counters.oom_kills if counters else None
-        before = self._kills_before
-        facts = Observations(
-            max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
-            cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
-            oom_kills=None if now is None or before is None else now - before,
-            memory_limit_bytes=counters.limit_bytes if counters else None,
-            kernel_lines=None
-            if logged is None
-            else kernel_log.select([each.text for each in logged], self._pids, self.cgroup),
-            limits=self._limits | ({"dev_shm": space} if space else {}),
-            missing=[],
-            memory_watchers=memory.running(self._root / "proc"),
-            kernel_faults=None if crashes is None else [each.text for each in crashes],
-            kernel_fault_ages_seconds=None if crashes is None else self._least_ages(crashes),
-        )
-        return replace(facts, missing=self._missing(facts))
+        now, before = counters.oom_kills if counters else None, self._kills_before
+        kills = None if now is None or before is None else now - before
+        lines = None if logged is None else [each.text for each in logged]
+        missing = {
+            NO_OOM_COUNTER: kills is None,
+            NO_KERNEL_LOG: lines is None,
+            OTHER_PID_NUMBERS: lines is not None and not sees_all_pids(self._root),
+        }
+        return {
+            "max_rss_bytes": usage.ru_maxrss * 1024 if usage else None,
+            "cpu_seconds": usage.ru_utime + usage.ru_stime if usage else None,
+            "oom_kills": kills,
+            "memory_limit_bytes": counters.limit_bytes if counters else None,
+            "kernel_lines": lines and kernel_log.select(lines, self._pids, self.cgroup),
+            "limits": self._limits | ({"dev_shm": space} if space else {}),
+            "missing": [name for name, is_missing in missing.items() if is_missing],
+            "memory_watchers": memory.running(self._root / "proc"),
+            "kernel_faults": None if crashes is None else [each.text for each in crashes],
+            "kernel_fault_ages_seconds": None if crashes is None else self._least_ages(crashes),
+        }
 
     def _kernel_log(self) -> list[KernelMessage] | None:
         if self._log is None:
@@ -122,14 +111,6 @@ class Observer:
         now = time.monotonic()
         corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
         return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
-
-    def _missing(self, facts: Observations) -> list[str]:
-        checks = {
-            NO_OOM_COUNTER: facts.oom_kills is None,
-            NO_KERNEL_LOG: facts.kernel_lines is None,
-            OTHER_PID_NUMBERS: facts.kernel_lines is not None and not sees_all_pids(self._root),
-        }
-        return [name for name, is_missing in checks.items() if is_missing]
 
 
 def _open_log(path: Path) -> KernelLog | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
@@ -183,7 +183,7 @@ class Command:
         self._found = found = self._resources.attempt_state
         self._wait_status = self.main.wait_status
         usage = self.main.exit.usage if self.main.exit else None
-        machine = asdict(self._observer.end(usage, found.dead_workers))
+        machine = self._observer.end(usage, found.dead_workers)
         progress = self._resources.beacon.progress()
         role = found.role.role if found.role else ""
         yield trainer_exited(self._wait_status, progress, machine, time.monotonic_ns(), role)
