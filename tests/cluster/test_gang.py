@@ -69,7 +69,7 @@ def test_an_order_is_said_again() -> None:
 def test_the_loss_of_a_member_ends_the_gang_and_another_one_follows() -> None:
     leader = new_leader()
     gang = formed(leader)
-    over = GangOver(gang, "worker 1", "its process was ended by SIGKILL")
+    over = GangOver(gang, "worker 1", "its process was killed by SIGKILL")
     assert leader.hear(W1, MemberDown(1, over.reason)) == [(W0, over), (W1, over)]
     assert leader.hear(W0, MemberDown(1, "its process returned 1")) == [(W0, over)]
     assert leader.hear(W0, Muster(1)) == []

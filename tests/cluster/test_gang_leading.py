@@ -64,7 +64,7 @@ def over(leader: Leading) -> GangOver:
 
 def test_who_reports_its_end_first_was_the_first(network: PlayedNetwork) -> None:
     leader = formed(network)
-    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process was ended by SIGKILL")))
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process was killed by SIGKILL")))
     network.coming.append(Heard(TASKS[2], MemberDown(1, "its process returned 1")))
     leader.heard()
     assert over(leader).task == "worker 1"

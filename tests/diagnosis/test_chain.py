@@ -47,8 +47,8 @@ def test_a_leak_then_pressure_then_a_kill() -> None:
     found = texts(failed(LEAK, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert found[:2] == [
         (
-            "the use of memory grew by 2.0 MB/s (Python's objects too) at step 21: "
-            "it would be used up in about 5 minutes"
+            "the use of memory grew by 2.0 MB/s (as did Python's objects) at step 21: exhausted "
+            "in about 5 minutes"
         ),
         "the run was short of memory (90 MB left)",
     ]
@@ -75,9 +75,9 @@ def test_a_data_worker_that_the_kernel_kills_leaves_a_standstill() -> None:
     )
     assert texts(evidence) == [
         f"the kernel killed a data worker (process {WORKER}) for memory",
-        f"data worker {WORKER} was ended by SIGKILL",
-        "the training stood still at step 47, it waits for a data worker",
-        "Pitstop ended the attempt for that; step 40 is saved",
+        f"data worker {WORKER} was killed by SIGKILL",
+        "the training hung at step 47, it waits for a data worker",
+        "Pitstop ended the attempt because of that; step 40 is saved",
     ]
 
 
@@ -118,7 +118,7 @@ def test_where_it_came_from_stands_before_the_loss_that_it_spoiled() -> None:
     bad = NonFiniteLoss(12, 0, 12, "loss", "nan", None)
     evidence = completed(bad, *FINISHED, NonFiniteLocated(12, "input", "x"))
     assert texts(evidence)[:2] == [
-        "step 12, run again: the batch itself has bad values (x)",
+        "step 12, run again: the batch itself contains bad values (x)",
         "the loss became nan at step 12",
     ]
 

@@ -80,14 +80,14 @@ def test_an_unlikely_specific_cause_hides_nothing() -> None:
 
 def test_what_to_do_ends_with_the_step_to_go_on_from() -> None:
     assert advice_of(failed(killed()))[-1] == (
-        "Run the same command again: it goes on after step 40 (7 steps executed again)."
+        "Run the same command again: it resumes after step 40 (repeating 7 steps)."
     )
     assert advice_of(failed(raised("ValueError"), exited(1)))[-1].startswith("After that, run")
 
 
 def test_without_a_checkpoint_it_starts_anew() -> None:
     evidence = attempt_of(STARTED, CONNECTED, killed(), state="")
-    assert advice_of(evidence)[-1].endswith("it starts anew, no checkpoint was saved.")
+    assert advice_of(evidence)[-1].endswith("it starts over because no checkpoint was saved.")
 
 
 def test_a_completed_run_has_nothing_to_go_on_from() -> None:

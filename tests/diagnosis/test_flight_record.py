@@ -69,8 +69,8 @@ def test_a_start_is_no_leak() -> None:
 
 def test_words() -> None:
     assert steady(3.6, 4.0, 0.4, "cgroup").words == (
-        "3.6 GB in use when it was looked at last, 400.0 MB left of the cgroup's 4.0 GB"
+        "3.6 GB in use at the last sample, 400.0 MB left of the cgroup's 4.0 GB"
     )
     assert growing(3.6, 4.0, 0.4).words.endswith(
-        "the machine's 4.0 GB; it had grown from 1.8 GB to 3.6 GB, by 3.0 GB a minute in the end"
+        "the machine's 4.0 GB; it grew from 1.8 GB to 3.6 GB, by 3.0 GB a minute at the end"
     )

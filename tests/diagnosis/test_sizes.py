@@ -44,8 +44,8 @@ def test_what_the_gpu_has_and_who_else_uses_it() -> None:
     seen = FlightRecord(gpus=(gpu,), gpu_peak_bytes={0: 11 * GB})
     failed = attempt_of(STARTED, CONNECTED, OOM, exited(1), state="failed")
     advice = advice_of(replace(failed, flight=seen))
-    assert "GPU 0 has 12.0 GB, of which at most 11.0 GB were seen in use." in advice
-    assert "Other programs held 3.0 GB of GPU 0." in advice
+    assert "GPU 0 has 12.0 GB; at most 11.0 GB of it was in use." in advice
+    assert "Other programs used 3.0 GB of GPU 0." in advice
 
 
 def test_other_errors_get_no_sizes() -> None:

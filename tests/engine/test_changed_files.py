@@ -233,7 +233,7 @@ def test_a_file_that_the_script_has_begun_anew(
     files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
     use(path)
     files.leave()
-    assert [str(path) in each and "begun anew" in each for each in found] == [True] * is_told
+    assert [str(path) in each and "overwritten" in each for each in found] == [True] * is_told
 
 
 @pytest.mark.parametrize("lose", [Path.unlink, _empty_folder])
@@ -277,7 +277,7 @@ def test_a_database_that_the_script_has_begun_anew(
     _execute(path, statement)
     files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
     files.leave()
-    assert ["begun anew" in each for each in found] == [True] * is_told
+    assert ["overwritten" in each for each in found] == [True] * is_told
 
 
 def _execute(path: Path, *statements: str) -> None:

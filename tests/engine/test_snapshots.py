@@ -93,7 +93,7 @@ def test_who_asks_for_a_checkpoint_that_cannot_be_taken_is_told(make: MakeSuperv
     assert not session.snapshots.act(3, lambda: None)
     failed = supervisor.event()
     assert isinstance(failed, CheckpointFailed)
-    assert (failed.step, failed.error) == (3, "No snapshot can be taken of this training.")
+    assert (failed.step, failed.error) == (3, "This training cannot be saved.")
     assert not session.snapshots.due(4, 0)
     assert supervisor.beacon.take_checkpoint_name() == ""
 

@@ -97,7 +97,7 @@ def test_a_checkpoint_that_is_restored_by_now_makes_its_counter_earlier() -> Non
 def test_others_than_counters_that_come_earlier_are_refused() -> None:
     before = saved("Variable", "Variable", "other", "save_counter", owned=False)
     now = present("other", "save_counter", "Variable", "Variable", owned=False)
-    with pytest.raises(ResumeRefused, match="several are called Variable"):
+    with pytest.raises(ResumeRefused, match="several are named Variable"):
         match(before, now)
 
 

@@ -58,7 +58,7 @@ def test_a_folder_without_a_state_file_stands_for_its_only_checkpoint(tmp_path: 
     touch(tmp_path / "model-5.index")
     assert identify(tmp_path).path == tmp_path / "model-5"
     touch(tmp_path / "model-6.index")
-    with pytest.raises(WeightsUnusable, match="no weights of a known form"):
+    with pytest.raises(WeightsUnusable, match="weights in a supported format"):
         identify(tmp_path)
 
 
@@ -71,5 +71,5 @@ def test_a_run_of_ours_has_to_be_exported_first(tmp_path: Path) -> None:
 def test_what_is_missing_or_unknown_is_named(tmp_path: Path) -> None:
     with pytest.raises(WeightsUnusable, match="There are no saved weights"):
         identify(tmp_path / "absent")
-    with pytest.raises(WeightsUnusable, match="no weights of a known form"):
+    with pytest.raises(WeightsUnusable, match="weights in a supported format"):
         identify(touch(tmp_path / "weights.pickle"))

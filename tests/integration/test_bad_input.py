@@ -61,7 +61,7 @@ def test_script_that_does_not_exist(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert ended.stderr.count(b"can't open file") == 1
     assert found["summary"].startswith("Python found no script to run: can't open file")
-    assert found["advice"][0].startswith("Mend the path after `--`")
+    assert found["advice"][0].startswith("Fix the path after `--`")
 
 
 def test_script_that_is_no_python(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_script_that_is_no_python(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert b"SyntaxError: '(' was never closed" in ended.stderr
     assert _says(ended, "exit code 1", "nothing was saved")
-    assert found["summary"].startswith("The script is no valid Python: SyntaxError")
+    assert found["summary"].startswith("The script is not valid Python: SyntaxError")
     assert found["advice"][0].startswith(f"Mend {SCRIPTS / 'syntax_error.py'}:3")
 
 
@@ -224,7 +224,7 @@ def test_changed_batch_size(run: KerasRun) -> None:
     _edit(run, "BATCH = 32", "BATCH = 16")
     resumed = run.attempt()
     assert resumed.returncode == 0, resumed.stderr
-    assert _says(resumed, "The saved values hold", "batch_size 16, was 32")
+    assert _says(resumed, "Using the saved values", "batch_size 16, was 32")
     restored = run.last(Restored)
     assert (restored.step, restored.step_in_epoch, restored.level) == (26, 6, "exact")
     assert run.last(FitEnded).step == 60
@@ -233,10 +233,10 @@ def test_changed_batch_size(run: KerasRun) -> None:
 def test_changed_shape_of_the_model(run: KerasRun) -> None:
     _edit(run, "UNITS = 4", "UNITS = 8")
     change = "sequential/dense/kernel float32[8, 4] is now float32[8, 8]"
-    _check_refused(run, "What is trained was changed", "layers", "variables", change)
+    _check_refused(run, "The trained model has changed", "layers", "variables", change)
     forced = run.attempt("--force")
     assert forced.returncode == 0, forced.stderr
-    assert _says(forced, "3 variables keep their new values", "sequential/dense/bias float32[4]")
+    assert _says(forced, "3 variables were not restored", "sequential/dense/bias float32[4]")
     assert _says(forced, "resuming at step 26 (epoch 2, step 6): not exact", "The model changed")
     assert run.last(FitEnded).step == 60
 
@@ -267,7 +267,7 @@ def test_memory_that_is_too_small_for_snapshots(tmp_path: Path) -> None:
     run = _run_in(tmp_path)
     stopped = run.attempt("--snapshot-memory", "1MB", "--halt-at-step", "3")
     assert stopped.returncode == 75, stopped.stderr
-    assert _says(stopped, "go through a file in the run folder instead", "--snapshot-memory.")
+    assert _says(stopped, "use a file in the run folder instead", "--snapshot-memory.")
     assert [notice.code for notice in run.events(Notice)] == ["snapshot_memory_short"]
     assert {row["problem"] for row in run.verify()} == {""}
     resumed = run.attempt("--halt-at-step", "4")

@@ -49,7 +49,7 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     assert said(run)[-1] == f"trains {stopped}, counted {stopped}"
     assert run.last(ScriptSaved) == ScriptSaved(stopped, "saved")
     assert run.status()["checkpoint_step"] == stopped
-    assert f"goes on after step {stopped}; not exactly" in " ".join(run.why()["advice"])
+    assert f"resumes after step {stopped}; not exactly" in " ".join(run.why()["advice"])
     assert run.attempt().returncode == 0
     again = said(run, attempt=2)
     assert f"begins at {stopped}" in again
@@ -90,7 +90,7 @@ def test_a_session_that_saves_nothing_is_left_behind_a_step(
     assert launch.finish(first).returncode == SIGTERM_CODE
     assert said(run)[-1].startswith("trains")
     assert run.status()["checkpoint_step"] is None
-    assert "only what the script saves itself is kept" in " ".join(run.why()["advice"])
+    assert "it keeps only what the script itself saves" in " ".join(run.why()["advice"])
 
 
 TASKS = (("ps", "0"), ("worker", "0"), ("worker", "1"))

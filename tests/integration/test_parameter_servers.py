@@ -182,7 +182,7 @@ def test_a_frozen_server_is_named_as_the_reason(cluster: Launched) -> None:
         process.send_signal(signal.SIGCONT)
     ended = launch.finish(started)
     assert ended.returncode not in (0, EXIT_STOPPED)
-    assert "variables that it held are gone" in cluster.why("chief-0")
+    assert "variables that it held are lost" in cluster.why("chief-0")
     again = launch.finish(cluster.start(pace=AT_ONCE))
     assert again.returncode == 0, again.stderr
     assert cluster.end_words(2) == HELD

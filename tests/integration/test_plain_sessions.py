@@ -53,7 +53,7 @@ def test_a_loop_that_is_stopped_saves_at_its_step_and_goes_on(tmp_path: Path) ->
     stopped = run.last(TrainerStopped).step
     assert steps(run)[-1] == stopped
     assert run.last(ScriptSaved) == ScriptSaved(stopped, "saved")
-    assert f"goes on after step {stopped}; not exactly" in " ".join(run.why()["advice"])
+    assert f"resumes after step {stopped}; not exactly" in " ".join(run.why()["advice"])
     assert run.attempt().returncode == 0
     assert f"begins at {stopped}\n" in said(run, attempt=2)
     assert "the loop has ended" in said(run, attempt=2)
@@ -79,7 +79,7 @@ def test_a_loop_whose_numbers_are_no_global_step_goes_on_at_its_last_save(
     saved, done = run.last(ScriptSaved).step, steps(run)[-1]
     assert saved == done // 10 * 10
     assert run.last(TrainerStopped).step == done
-    assert f"goes on after step {saved}" in " ".join(run.why()["advice"])
+    assert f"resumes after step {saved}" in " ".join(run.why()["advice"])
     assert run.attempt().returncode == 0
     assert f"begins at {saved}\n" in said(run, attempt=2)
 
@@ -89,7 +89,7 @@ def test_a_loop_that_looks_for_no_checkpoint_begins_anew_and_says_so(tmp_path: P
     assert stopped_when_at(run, 23) == SIGTERM_CODE
     assert said(run).splitlines()[-1] == f"trains {steps(run)[-1]}"
     assert run.status()["checkpoint_step"] is None
-    assert "it begins anew" in run.status()["level_reason"]
+    assert "it starts over" in run.status()["level_reason"]
 
 
 @needs_root

@@ -132,7 +132,7 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("loop", "reason"),
     [
-        ("eager", "gradients are applied outside of any tf.function"),
+        ("eager", "gradients are applied outside any tf.function"),
         ("many", "draws its input by itself"),
     ],
 )

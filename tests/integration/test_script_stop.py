@@ -45,4 +45,4 @@ def test_without_pitstop_the_script_is_warned_and_trains_on(tmp_path: Path) -> N
         check=True,
     )
     assert b"epochs 3" in plain.stdout
-    assert b"RuntimeWarning: pitstop.request_stop() does nothing" in plain.stderr
+    assert b"RuntimeWarning: pitstop.request_stop() has no effect" in plain.stderr

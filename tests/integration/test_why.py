@@ -153,7 +153,7 @@ def test_callback_that_sets_stop_training(tmp_path: Path) -> None:
     assert (ended.returncode, found["cause"]) == (0, "early_stopping_or_callback_stop")
     assert found["summary"] == "TimeBudget ended the training in epoch 2 of 10."
     assert f"stop_training was set at step 25 by TimeBudget ({where})" in _evidence(found)
-    assert found["advice"][0] == f"If this was not meant, look at {where}."
+    assert found["advice"][0] == f"If this was not intended, check {where}."
 
 
 def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
     assert (ended.returncode, found["cause"]) == (0, "nan_loss")
     assert "The loss became nan at step 8" in found["summary"]
     assert "its last finite value was" in _evidence(found)
-    assert "after the fix start over" in found["advice"][0]
+    assert "after the fix, start over" in found["advice"][0]
 
 
 def test_weights_that_turn_into_nan_behind_a_finite_loss(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_state_names_no_function_that_does_harm(name: str) -> None:
     into = Mine(rule=None)
     saved = [{"class": "Mine", "attributes": {"rule": {"$function": name}}}]
     (problem,) = restored([into], saved)
-    assert "not the script's" in problem
+    assert "does not belong" in problem
     assert into.rule is None
 
 

@@ -165,8 +165,8 @@ def _embedding() -> Any:
 @pytest.mark.parametrize(
     ("model", "loss", "reason"),
     [
-        (_own_step, "mse", "train_step is the script's own"),
-        (_own_loss, "mse", "compute_loss is the script's own"),
+        (_own_step, "mse", "train_step is custom"),
+        (_own_loss, "mse", "compute_loss is custom"),
         (_model, keras.losses.MeanSquaredError(reduction="sum"), "reduced by 'sum'"),
         (_masked, "mse", "mask"),
         (_embedding, "mse", "sparse"),
@@ -206,5 +206,5 @@ def test_layers_that_parts_change_are_named() -> None:
     )
     said = _doubt(model)
     assert "BatchNormalization uses the statistics of each part" in said
-    assert "Dropout draws anew" in said
+    assert "Dropout draws new random" in said
     assert _doubt(_model()).endswith("equal up to rounding")

@@ -51,7 +51,7 @@ def nan_weight() -> Any:
 def test_a_good_step_is_told_with_its_numbers() -> None:
     found = look(model())
     assert (found.step, found.where, found.name) == (12, "nowhere", "")
-    assert "x goes from -1 to 1" in found.details
+    assert "x ranges from -1 to 1" in found.details
 
 
 def test_the_batch() -> None:

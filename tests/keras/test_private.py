@@ -44,7 +44,7 @@ def test_a_method_that_is_gone_is_named(
 ) -> None:
     # A base class may have one of the same name: None stands for "gone".
     monkeypatch.setattr(owner, name, None)
-    with pytest.raises(UnsupportedVersion, match=f"{owner.__name__}.{name} as exact") as caught:
+    with pytest.raises(UnsupportedVersion, match=f"{owner.__name__}.{name}, which exact") as caught:
         private.check()
     assert keras.__version__ in caught.value.message
     assert "3.15" in caught.value.remedy

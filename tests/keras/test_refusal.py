@@ -33,7 +33,7 @@ def stage(name: str, *ops: str, is_parallel: bool = False, known: bool = True) -
             [stage("map", "ReadVariableOp", "AssignVariableOp")],
             "ReadVariableOp",
             "exact_by_replay",
-            "draws from variables",
+            "uses variables",
         ),
         ([stage("filter", "RandomUniform")], "RandomUniform", "not_exact", "stateless"),
         (
@@ -46,7 +46,7 @@ def stage(name: str, *ops: str, is_parallel: bool = False, known: bool = True) -
             [stage("map", "RngReadAndSkip", is_parallel=True)],
             "RngReadAndSkip",
             "not_exact",
-            "leave out num_parallel_calls",
+            "remove num_parallel_calls",
         ),
         (
             [stage("map", "AssignVariableOp", known=False)],
@@ -54,8 +54,13 @@ def stage(name: str, *ops: str, is_parallel: bool = False, known: bool = True) -
             "not_exact",
             "tf.Variable",
         ),
-        ([stage("map", "MutableHashTableV2")], "MutableHashTableV2", "not_exact", "brought back"),
-        ([], "", "exact_by_replay", "no state to give"),
+        (
+            [stage("map", "MutableHashTableV2")],
+            "MutableHashTableV2",
+            "not_exact",
+            "cannot be restored",
+        ),
+        ([], "", "exact_by_replay", "cannot be read"),
     ],
 )
 def test_a_refusal_is_told(

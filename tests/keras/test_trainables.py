@@ -206,7 +206,7 @@ def test_a_model_without_variables_is_refused(tmp_path: Path) -> None:
     trained(tower, 1).save_weights(out)
     unbuilt = Tower(4)
     unbuilt.compile("adam", "mse")
-    with pytest.raises(WeightsUnusable, match="Before its first step"):
+    with pytest.raises(WeightsUnusable, match="before its first step"):
         begin_from(str(out), of_model(unbuilt))
 
 

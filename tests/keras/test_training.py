@@ -44,7 +44,7 @@ def test_the_state_of_a_loop_ends_the_script_and_is_told() -> None:
     (notice,) = told
     assert isinstance(notice, Notice)
     assert notice.code == "resume_refused"
-    assert "saved in a loop of the script's own" in notice.message
+    assert "saved in a custom loop" in notice.message
 
 
 def test_what_does_not_load_ends_the_script() -> None:

@@ -85,5 +85,5 @@ def test_a_variable_that_the_files_lack_is_named(tmp_path: Path) -> None:
     with it.graph.as_default():
         save_v1(relative_saver(v1.global_variables()), it, tmp_path / "v1", 3)
     stored = of_bundle(tmp_path / "v1" / "model.ckpt-3")
-    with pytest.raises(WeightsUnusable, match=r"c is \[3\], and not in it"):
+    with pytest.raises(WeightsUnusable, match=r"c is \[3\], but not in it"):
         GraphSession("session", session("a", "c")).begin_with(tmp_path, stored)

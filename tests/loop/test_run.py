@@ -170,7 +170,7 @@ def test_other_objects_are_refused(tmp_path: Path, trainers: list[Trainer]) -> N
 
 
 def test_a_run_that_was_a_fit_is_refused(tmp_path: Path, trainers: list[Trainer]) -> None:
-    with pytest.raises(ResumeRefused, match="loop of its own"):
+    with pytest.raises(ResumeRefused, match="custom loop"):
         start(trainers, tmp_path).run.restore(SavedState({"fit": {}}, {}))
 
 

@@ -77,6 +77,6 @@ def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     made = LoopRecord()
     made.append(entry(data=b"abcd"))
     made.append(entry(data=b"efgh"))
-    with pytest.raises(RecordFull, match=r"step was the last"):
+    with pytest.raises(RecordFull, match=r"last entry: step"):
         made.append(entry(data=b"ijkl"))
     assert len(kept(made)) == 2

@@ -113,7 +113,7 @@ def test_draws_that_cannot_be_counted(
     doubts = Doubts()
     traced.judge(doubts, call_of(traced, function, numbers()))  # type: ignore[arg-type]
     [reason] = doubts.reasons
-    assert reason.startswith(f"gives up: {function.__name__} draws its input by itself")
+    assert reason.startswith(f"gives up: {function.__name__} reads its own input")
 
 
 def test_draws_from_two_iterators_are_not_counted(traced: TracedFunctions) -> None:

@@ -33,7 +33,7 @@ def finding(cause: CauseId, text: str = MARKUP) -> Finding:
             EvidenceItem("exception", f"OSError: {PATH}\nsecond line"),
             EvidenceItem("output", text),
         ),
-        ("Free space (`df -h`).", "Run the same command again: it goes on after step 40."),
+        ("Free space (`df -h`).", "Run the same command again: it resumes after step 40."),
         ("the kernel log",),
     )
 

@@ -55,7 +55,7 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
         "step 40 saved (requested) as best",
     ),
     (Restored(40, 2, 0, "exact", "", 0.5, 3), MarkKind.RESUME, "resumed at step 40"),
-    (TrainingWentOn(80.0), MarkKind.RESUME, "went on after 80 s without progress"),
+    (TrainingWentOn(80.0), MarkKind.RESUME, "continued after 80 s without progress"),
     (
         ExitCalled("sys.exit", "3", "/a/train.py", 7, "main"),
         MarkKind.STOP,
@@ -66,10 +66,10 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
     (
         TrainingStalled(63.0, "train", 24, "input", "it waits", "warn"),
         MarkKind.FAULT,
-        "the training stood still at step 24, it waits",
+        "the training hung at step 24, it waits",
     ),
-    (WorkerDied(12, "SIGKILL"), MarkKind.FAULT, "data worker 12 was ended by SIGKILL"),
-    (InputExhausted(0, 0, 15, 20), MarkKind.FAULT, "the input ended after 15 of 20 steps"),
+    (WorkerDied(12, "SIGKILL"), MarkKind.FAULT, "data worker 12 was killed by SIGKILL"),
+    (InputExhausted(0, 0, 15, 20), MarkKind.FAULT, "the input ran out after 15 of 20 steps"),
     (CheckpointFailed(40, "no space", ""), MarkKind.FAULT, "saving step 40 failed: no space"),
     (CheckpointQuarantined("00000040", "torn"), MarkKind.WARNING, "00000040 was set aside: torn"),
     (UploadFailed("refused", "", False), MarkKind.WARNING, "upload failed: refused"),
@@ -77,14 +77,14 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
     (
         ExhaustionForecast("memory", "cgroup", 1, 1, 1, 2400.0, 1, 1, 60.0, 5),
         MarkKind.WARNING,
-        "the use of memory grew by 1 bytes/s at step 5: it would be used up in about 40 minutes",
+        "the use of memory grew by 1 bytes/s at step 5: exhausted in about 40 minutes",
     ),
     (RestartPlanned("native_crash", 2.9, 1, 5), MarkKind.RESUME, "restart 1 of 5 in 2.9 s"),
     (RestartPlanned("native_crash", 0.0, 1, 5), MarkKind.RESUME, "restart 1 of 5 at once"),
     (
         RestartRefused("disk_full", "it would come back"),
         MarkKind.WARNING,
-        "not started again: it would come back",
+        "not restarted: it would come back",
     ),
     (Notice("code", "Look."), MarkKind.WARNING, "Look."),
 ]

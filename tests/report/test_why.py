@@ -28,7 +28,7 @@ def test_a_live_run_is_running(tmp_path: Path) -> None:
     assert why(tmp_path, live=True).last.finding is None
     lost = why(tmp_path, live=False).last
     assert lost.finding is not None
-    assert "no recorded end" in lost.finding.summary
+    assert "the end of the attempt was not recorded" in lost.finding.summary
 
 
 def test_a_bare_log(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def noise(x: Any) -> Any:
         ),
         (
             ROWS.map(lambda x: x, num_parallel_calls=2, deterministic=False),
-            "a parallel stage may change it",
+            "a parallel stage may reorder it",
         ),
         (ROWS.cache("file"), "its pipeline is not known"),
         (tf.data.Dataset.random(3), "its pipeline is not known"),

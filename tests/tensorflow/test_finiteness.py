@@ -15,18 +15,18 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("value", "words", "range_words"),
     [
-        (np.array([[1.0, 2.0], [3.0, 4.0]]), "", "x goes from 1 to 4"),
+        (np.array([[1.0, 2.0], [3.0, 4.0]]), "", "x ranges from 1 to 4"),
         (
             np.array([[1.0, NAN], [INF, NAN]]),
             "2 NaN and 1 infinite of 4 values, the first at [0, 1]",
-            "x goes from 1 to 1",
+            "x ranges from 1 to 1",
         ),
         (tf.constant(INF), "1 infinite of 1 values", ""),
-        (tf.constant([3, 1], tf.int64), "", "x goes from 1 to 3"),
+        (tf.constant([3, 1], tf.int64), "", "x ranges from 1 to 3"),
         (
             np.array([1.0, NAN], ml_dtypes.bfloat16),
             "1 NaN of 2 values, the first at [1]",
-            "x goes from 1 to 1",
+            "x ranges from 1 to 1",
         ),
         (
             tf.IndexedSlices(tf.constant([[NAN]]), tf.constant([7])),

@@ -27,7 +27,7 @@ def find_run(path: Path | None) -> RunFolder:
     if not found:
         raise RunNotFound(f"There is no run under {RUNS}/.", "Give the run's folder.")
     names = ", ".join(str(each) for each in found)
-    raise RunNotFound("There is more than one run here.", f"Name one of {names}.")
+    raise RunNotFound("There is more than one run here.", f"Choose one of {names}.")
 
 
 def runs_of_script(name: str) -> list[RunFolder]:

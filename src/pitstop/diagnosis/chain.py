@@ -81,7 +81,7 @@ def _end_text(evidence: Evidence) -> str:
         return f"the attempt stopped{kept}"
     stalled = evidence.last(events.TrainingStalled)
     if stalled and stalled.action != "warn":
-        return f"Pitstop ended the attempt for that{kept}"
+        return f"Pitstop ended the attempt because of that{kept}"
     how = f"by {evidence.signal}" if evidence.signal else f"with exit code {evidence.exit_code}"
     return f"the attempt ended {how}{kept}"
 

@@ -70,7 +70,7 @@ def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
         items.append(EvidenceItem("checkpoint", text))
     if saved := evidence.last(events.ScriptSaved):
-        text = f"the script has saved step {saved.step:,} itself, in {saved.folder}"
+        text = f"the script itself saved step {saved.step:,}, in {saved.folder}"
         items.append(EvidenceItem("checkpoint", text))
     failed, damaged = (
         evidence.last(events.CheckpointFailed),
@@ -92,14 +92,14 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
     if saved is None and (
         evidence.last(events.RoleTaken) or evidence.last(events.InstrumentationUnavailable)
     ):
-        return (f"{start} the same command again; only what the script saves itself is kept.",)
+        return (f"{start} the same command again; it keeps only what the script itself saves.",)
     if saved is None:
-        return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
+        return (f"{start} the same command again; it starts over because no checkpoint was saved.",)
     lost = at.step - saved if at else 0
-    again = f" ({phrases.steps(lost)} executed again)" if lost > 0 else ""
+    again = f" (repeating {phrases.steps(lost)})" if lost > 0 else ""
     level = evidence.last(events.LevelKnown)
     doubt = f"; not exactly: {level.reason}" if level and level.level == "not_exact" else ""
-    return (f"{start} the same command again: it goes on after step {saved:,}{again}{doubt}.",)
+    return (f"{start} the same command again: it resumes after step {saved:,}{again}{doubt}.",)
 
 
 def _missing(finding: Finding, evidence: Evidence) -> list[str]:
@@ -121,7 +121,7 @@ def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
     if finding.cause not in _FROM_OUTSIDE and not evidence.signal:
         return []
     told = evidence.last(events.JobState)
-    unasked = [f"what the scheduler did to job {told.job} ({told.problem})"] if told else []
+    unasked = [f"what the scheduler did with job {told.job} ({told.problem})"] if told else []
     return [*evidence.exit.missing, *(unasked if told and told.problem else [])]
 
 
@@ -146,7 +146,7 @@ def _gpus(evidence: Evidence) -> Iterator[str]:
         if peak_bytes is None or gpu.total_bytes is None:
             continue
         total, peak = phrases.size(gpu.total_bytes), phrases.size(peak_bytes)
-        yield f"GPU {gpu.index} has {total}, of which at most {peak} were seen in use."
+        yield f"GPU {gpu.index} has {total}; at most {peak} of it was in use."
         others_bytes = (gpu.used_bytes or 0) - (gpu.own_bytes or 0)
         if gpu.own_bytes is not None and others_bytes > gpu.total_bytes // 20:
-            yield f"Other programs held {phrases.size(others_bytes)} of GPU {gpu.index}."
+            yield f"Other programs used {phrases.size(others_bytes)} of GPU {gpu.index}."

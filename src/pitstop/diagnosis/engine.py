@@ -135,7 +135,7 @@ def unknown(evidence: Evidence) -> Finding:
         seen: tuple[EvidenceItem, ...] = ()
     else:
         how = evidence.signal or f"exit code {ended.exit_code}"
-        text = f"The script ended with {how}; nothing that was recorded explains it."
+        text = f"The script ended with {how}; no record explains why."
         seen = (EvidenceItem("exit status", how),)
     lines = output.last_lines(evidence.output, 5)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()

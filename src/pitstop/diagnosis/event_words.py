@@ -15,11 +15,11 @@ _STOPPED_BY = {
     "condition": "--stop-when",
     "nan": "--on-nan rollback",
     "file": "the file stop",
-    "preemption": "the machine is taken away",
+    "preemption": "preemption of the machine",
     "pressure": "--on-pressure",
     "script": "the script",
     "setting": "--halt-at-step",
-    "supervisor_lost": "the supervisor is gone",
+    "supervisor_lost": "the supervisor died",
     "time_limit": "the time limit",
 }
 
@@ -52,12 +52,12 @@ def _became_bad(event: events.NonFiniteLoss) -> str:
 
 
 def _exhaustion(event: events.ExhaustionForecast) -> str:
-    python = " (Python's objects too)" if event.growing else ""
+    python = " (as did Python's objects)" if event.growing else ""
     rate = event.per_second
     size = phrases.size(round(rate)) if math.isfinite(rate) else str(rate)
     grew = f"the use of {event.resource} grew by {size}/s{python}"
     minutes = f"{event.seconds_left / 60:.0f} minutes"
-    return f"{grew} at step {event.step:,}: it would be used up in about {minutes}"
+    return f"{grew} at step {event.step:,}: exhausted in about {minutes}"
 
 
 def _source(event: Any) -> str:
@@ -71,9 +71,9 @@ def _short(text: str) -> str:
 _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
     events.BatchDivided: lambda each: f"batches in {each.parts} parts from step {each.step:,} on",
-    events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
+    events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is skipped",
     events.BuffersReduced: lambda each: (
-        f"smaller buffers of the input from step {each.step:,} on: {', '.join(each.buffers)}"
+        f"smaller input buffers from step {each.step:,} on: {', '.join(each.buffers)}"
     ),
     events.CheckpointCommitted: lambda each: (
         f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
@@ -85,7 +85,7 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.ExhaustionForecast: _exhaustion,
     events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
     events.InputExhausted: lambda each: (
-        f"the input ended after {each.steps} of {each.expected_steps} steps"
+        f"the input ran out after {each.steps} of {each.expected_steps} steps"
     ),
     events.InstrumentationUnavailable: lambda each: _short(each.reason),
     events.NonFiniteLocated: lambda each: (
@@ -97,7 +97,7 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.RestartPlanned: lambda each: (
         f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
     ),
-    events.RestartRefused: lambda each: f"not started again: {_short(each.reason)}",
+    events.RestartRefused: lambda each: f"not restarted: {_short(each.reason)}",
     events.Restored: lambda each: f"resumed at step {each.step:,}",
     events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
     events.RolledBack: lambda each: f"rolled back to step {each.to_step:,} ({each.action})",
@@ -114,12 +114,12 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.TrainerExited: _trainer_exited,
     events.TrainerStopped: lambda each: f"stopped after step {each.step:,}",
     events.TrainingStalled: lambda each: (
-        f"the training stood still at step {each.step:,}, {phrases.shorten(each.place)}"
+        f"the training hung at step {each.step:,}, {phrases.shorten(each.place)}"
     ),
-    events.TrainingWentOn: lambda each: f"went on after {each.seconds:.0f} s without progress",
+    events.TrainingWentOn: lambda each: f"continued after {each.seconds:.0f} s without progress",
     events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
     events.WorkerDied: lambda each: (
         f"data worker {each.pid} "
-        + (f"was ended by {each.signal}" if each.signal else f"returned {each.exit_code}")
+        + (f"was killed by {each.signal}" if each.signal else f"returned {each.exit_code}")
     ),
 }

@@ -26,8 +26,8 @@ _SAYS_WHERE = re.compile(
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 """TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
 HOW_TO_REPORT = (
-    "Report it with the traceback of the output log, as CONTRIBUTING.md says; until it is mended "
-    "the script runs as ever without `pitstop run`."
+    "Report it with the traceback from the output log (see CONTRIBUTING.md). Until it is fixed, "
+    "the script runs without `pitstop run`."
 )
 _OURS = re.compile(r"/(?:src|site-packages|dist-packages)/pitstop/|^pitstop/")
 _STANDARD = re.compile(r"/lib/python\d[\d.]*/(?!site-packages|dist-packages)|<frozen |/numpy/")

@@ -137,7 +137,7 @@ _OF_LITTLE_USE: frozenset[CauseId] = frozenset({"nan_loss", "dataset_exhausted"}
 _NOTHING_YET: dict[str, JsonValue] = {
     "cause": None,
     "confidence": None,
-    "summary": "The run is going on.",
+    "summary": "The run is still running.",
     "evidence": [],
     "missing": [],
     "advice": [],

@@ -72,7 +72,7 @@ class MemoryUse:
     @property
     def words(self) -> str:
         """`3.1 GB in use, 0.4 GB left of a cgroup's 4.0 GB; it grew by 120 MB a minute`."""
-        text = f"{phrases.size(int(self.last))} in use when it was looked at last"
+        text = f"{phrases.size(int(self.last))} in use at the last sample"
         if self.left_bytes is not None and self.limit_bytes:
             of = f"the {self.limited_by}'s {phrases.size(self.limit_bytes)}"
             text += f", {phrases.size(self.left_bytes)} left of {of}"
@@ -83,7 +83,7 @@ class MemoryUse:
         """How fast it grew, for a memory that grows."""
         rate = phrases.size(int(self.per_second * _SECONDS_PER_MINUTE))
         first, last = phrases.size(int(self.first)), phrases.size(int(self.last))
-        return f"it had grown from {first} to {last}, by {rate} a minute in the end"
+        return f"it grew from {first} to {last}, by {rate} a minute at the end"
 
 
 @dataclass(frozen=True)

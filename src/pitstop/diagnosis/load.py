@@ -42,7 +42,7 @@ def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
     path = run_dir / JOURNAL_FILE
     if not path.is_file():
         raise RunNotFound(
-            f"{run_dir} holds no run.", "Name the folder of a run (see `pitstop ls`)."
+            f"{run_dir} does not contain a run.", "Give the folder of a run (see `pitstop ls`)."
         )
     text = journal.read(path)
     if not text.entries:
@@ -82,7 +82,7 @@ def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> E
     Raises `RunNotFound` where the file cannot be read.
     """
     if not path.is_file():
-        raise RunNotFound(f"{path} is no file.", "Name the log file of a training script.")
+        raise RunNotFound(f"{path} is not a file.", "Give the log file of a training script.")
     try:
         log = read_log(path)
     except OSError as error:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 _LIBRARY_ROOT = re.compile(r"^.*/(?:site|dist)-packages/")
 _BAD_FIRST = {
-    "input": "the batch itself has bad values{name}",
-    "weights": "a weight was bad before the step{name}",
-    "activation": "a layer made bad values of good ones{name}",
-    "loss": "batch and layers are good, the loss is bad{name}",
-    "gradient": "batch, layers and loss are good, a gradient is bad{name}",
-    "update": "the step is good, its update made a weight bad{name}",
-    "nowhere": "nothing was bad when the step was run again{name}",
+    "input": "the batch itself contains bad values{name}",
+    "weights": "a weight was already bad before the step{name}",
+    "activation": "a layer turned good values into bad ones{name}",
+    "loss": "the batch and layers are good, but the loss is bad{name}",
+    "gradient": "the batch, layers and loss are good, but a gradient is bad{name}",
+    "update": "the step is good, but its update made a weight bad{name}",
+    "nowhere": "nothing was bad when the step was repeated{name}",
 }
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

@@ -33,4 +33,4 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
             # Loaded where a training runs; this module is by each Python process of a run.
             from pitstop.engine.fence import FENCE  # noqa: PLC0415
 
-            FENCE.note(f"what is told of {event}", error)
+            FENCE.note(f"the handler of {event}", error)

@@ -95,8 +95,8 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
     if "message" in said:
         raise RunUnavailable(said["message"], said["remedy"])
     raise EnvironmentFault(
-        "The supervisor of this run did not start; its own words stand above.",
-        "Run the script with `pitstop run`, which says more.",
+        "The supervisor of this run did not start; see its message above.",
+        "Run the script with `pitstop run`, which gives more details.",
     )
 
 

@@ -202,7 +202,7 @@ class Copier:
             if time.monotonic() >= give_up_at:
                 # From now on only what finds a slot is copied, until one does.
                 self._patience_seconds = 0.0
-                raise TimeoutError(errno.ETIMEDOUT, "the disk does not take the one before")
+                raise TimeoutError(errno.ETIMEDOUT, "the one before is still being saved")
             time.sleep(_PIN_POLL_SECONDS)
         self._patience_seconds = _PATIENCE_SECONDS
         return index
@@ -278,35 +278,35 @@ class Durability:
 def memory_short(plan: ArenaPlan) -> Notice:
     return Notice(
         "snapshot_memory_short",
-        f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
-        "they go through a file in the run folder instead, and are slower.",
-        "Give the run more memory, or allow it with --snapshot-memory.",
+        f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; they use a file "
+        "in the run folder instead, which is slower.",
+        "Give the run more memory, or raise --snapshot-memory.",
     )
 
 
 def short_trainings(begun: int) -> Notice:
     return Notice(
         "short_trainings",
-        f"The script trains often, and shortly: from training {begun} on, only those ends are "
-        "saved that are worth the time it takes. A resume trains the others again.",
-        "A loop in pitstop.start is saved as one, with the trainings in it.",
+        f"The script runs many short trainings: from training {begun} on, the end of a training "
+        "is saved only when that is worth the time. A resume repeats the others.",
+        "A loop in pitstop.start is saved as a whole, with the trainings in it.",
     )
 
 
 def snapshot_failed(step: int, error: Exception) -> CheckpointFailed:
     """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
-    words, remedy = repr(error), "The last checkpoint stands."
+    words, remedy = repr(error), "The last checkpoint is still valid."
     if isinstance(error, OSError | MemoryError):
         words = getattr(error, "strerror", "memory is full") or words
-        remedy = "Free memory or disk space; the last checkpoint stands."
+        remedy = "Free memory or disk space; the last checkpoint is still valid."
     if isinstance(error, TimeoutError):
-        remedy = "See whether the disk answers; the last checkpoint stands."
-    return CheckpointFailed(step, f"No snapshot could be taken: {words}.", remedy)
+        remedy = "Check that the disk responds; the last checkpoint is still valid."
+    return CheckpointFailed(step, f"Could not take a snapshot: {words}.", remedy)
 
 
 def pitstop_failed(error: Exception) -> InstrumentationUnavailable:
     trace = "".join(traceback.format_exception(error)[-3:])
     return InstrumentationUnavailable(
-        f"Pitstop failed ({error!r}); training goes on, and no further snapshot is taken.",
+        f"Pitstop failed ({error!r}); training continues, but without further snapshots.",
         f"Please report this as a bug of Pitstop: {trace}",
     )

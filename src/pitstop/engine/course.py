@@ -21,12 +21,12 @@ FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "sh
 """Settings that only the script has, and that shape what is saved."""
 
 DOES_NOT_GO_ON = (
-    "The training that was interrupted does not go on: the script trains another one instead, "
-    "which it would not have done without an interruption."
+    "The interrupted training does not continue: the script runs a different one instead, which "
+    "it would not have done without the interruption."
 )
 EDITED = (
-    "The script was changed, and with it code that this training runs, or values that this reads: "
-    "what was trained before had the former ones."
+    "The script was changed, including code that this training runs or values that it reads; the "
+    "training so far used the old ones."
 )
 _ALL = "all"
 
@@ -76,18 +76,18 @@ def _course(
         # Doubted where the script goes on with what it saved itself: its History begins there.
         begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
         is_resumed = begins and not training.finished
-        doubt = f"The script has resumed by itself: {told(begins)}." if is_resumed else ""
+        doubt = f"The script resumed by itself: {told(begins)}." if is_resumed else ""
         return Course(goes_on=False, told=_told_another(found, training, now), doubt=doubt)
     if _has_passed(found, now, training.epoch):
         text = (
-            f"Training {training.fit + 1} is saved behind the epochs that the script asks for now "
-            f"({told(found.differences)}). It is trained anew; what is saved is kept."
+            f"The saved training {training.fit + 1} is past the epochs that the script now asks "
+            f"for ({told(found.differences)}). It starts over; its saved state is kept."
         )
         return Course(goes_on=False, told=text)
     if training.finished:
         return _extended(found, training, now, take)
     if found.verdict is TrainingVerdict.EPOCHS:
-        return Course(goes_on=True, told=f"The script's value holds: {told(found.differences)}.")
+        return Course(goes_on=True, told=f"Using the script's value: {told(found.differences)}.")
     if found.verdict is TrainingVerdict.RESUMED:
         return _resumed(found, training.epoch)
     if found.verdict is TrainingVerdict.EDITED:
@@ -98,7 +98,7 @@ def _course(
 def _doubt_of_edit(now: Identity, before: Identity) -> str:
     """Why code that it runs, or what this reads, is not as it was; empty where it is."""
     if names := [each.name for each in differences(before.variables, now.variables)]:
-        return f"Variables of the environment that this training reads changed: {', '.join(names)}."
+        return f"Environment variables that this training reads have changed: {', '.join(names)}."
     is_same = before.reached in ("", now.reached)
     return "" if is_same or not is_changed(now, before) else EDITED
 
@@ -120,13 +120,13 @@ def _extended(
         return Course(goes_on=False, told=_told_again(found, training))
     others = tuple(each for each in found.differences if each.name != EPOCHS)
     if missing := [f"--take {each.name}" for each in others if not _is_asked(each, take)]:
-        hint = f" To go on behind its last epoch with what the script has: {' '.join(missing)}."
+        hint = f" To continue after its last epoch with the script's values: {' '.join(missing)}."
         return Course(goes_on=False, told=_told_again(found, training) + hint)
     text = (
-        f"Training {training.fit + 1} had ended, and the script asks for {epochs} epochs "
-        f"in place of {before}: it goes on behind its last one."
+        f"Training {training.fit + 1} was finished, but the script now asks for {epochs} epochs "
+        f"instead of {before}: it continues after its last epoch."
     )
-    doubt = f"The training goes on with other settings: {told(others)}." if others else ""
+    doubt = f"The training continues with other settings: {told(others)}." if others else ""
     return Course(True, taken=found.differences, told=text, doubt=doubt, extends=True)
 
 
@@ -142,19 +142,19 @@ def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Cou
     lost = [each for each in taken if each not in asked]
     if lost and not force:
         refusal = ResumeRefused(
-            f"The script was changed: {told(lost)}. The saved training cannot go on with the value "
-            "of before, because only the script has it.",
-            "Undo the change, go on with what the script has now "
+            f"The script was changed: {told(lost)}. The saved training cannot continue with the "
+            "old value because only the script had it.",
+            "Undo the change, resume with the script's new value "
             f"({' '.join(f'--take {each.name}' for each in lost)}), or start over with --new.",
         )
         return Course(goes_on=False, refusal=refusal)
     notes = []
     if held:
-        notes.append(f"The saved values hold for what the script changed: {told(held)}.")
+        notes.append(f"Using the saved values instead of the script's changes: {told(held)}.")
     if taken:
-        notes.append(f"The script's values hold: {told(taken)}.")
+        notes.append(f"Using the script's values: {told(taken)}.")
     exact = all(each.name == EPOCHS for each in taken)
-    doubt = "" if exact else f"The training goes on with other settings: {told(taken)}."
+    doubt = "" if exact else f"The training continues with other settings: {told(taken)}."
     return Course(True, held, taken, " ".join(notes), doubt)
 
 
@@ -183,8 +183,8 @@ def _edited(found: TrainingMatch, training: RestorePoint, now: Identity, *, forc
         what = "training data" if all(name in data for name in names) else "model"
         return Course(True, doubt=f"The {what} changed: {', '.join(names)}." if names else "")
     refusal = ResumeRefused(
-        f"What is trained was changed: {', '.join(each.name for each in found.differences)}.",
-        "Undo the change, start over with --new, or restore what fits with --force.",
+        f"The trained model has changed: {', '.join(each.name for each in found.differences)}.",
+        "Undo the change, start over with --new, or restore what still fits with --force.",
     )
     return Course(goes_on=False, refusal=refusal)
 
@@ -192,20 +192,20 @@ def _edited(found: TrainingMatch, training: RestorePoint, now: Identity, *, forc
 def _resumed(found: TrainingMatch, epoch: int) -> Course:
     first = int(found.differences[0].now)
     if epoch >= first:
-        text = f"The script has resumed at epoch {first + 1} by itself; the saved state is further."
+        text = f"The script resumed at epoch {first + 1} by itself; the saved state is newer."
         return Course(goes_on=True, told=text)
     text = (
-        f"The script has resumed at epoch {first + 1} by itself, and the saved state is at epoch "
-        f"{epoch + 1}: the script's own resume holds."
+        f"The script resumed at epoch {first + 1} by itself, and the saved state is at epoch "
+        f"{epoch + 1}: using the script's own resume."
     )
     return Course(goes_on=False, told=text, doubt=text)
 
 
 def _told_again(found: TrainingMatch, training: RestorePoint) -> str:
-    what = told(found.differences) or "nothing shows that it is the same"
+    what = told(found.differences) or "there is no evidence that it is the same"
     return (
-        f"Training {training.fit + 1} had ended, and the script was changed: {what}. "
-        "It is trained anew, and its outcome is kept."
+        f"Training {training.fit + 1} was finished, but the script was changed: {what}. It starts "
+        "over; its old result is kept."
     )
 
 
@@ -215,10 +215,10 @@ def _told_another(found: TrainingMatch, training: RestorePoint, now: Identity) -
     if training.finished and not is_near:
         return ""
     state = "finished" if training.finished else "interrupted"
-    what = told(found.differences) or "nothing shows that it is the same"
+    what = told(found.differences) or "there is no evidence that it is the same"
     return (
-        f"This training is not the {state} training {training.fit + 1}: {what}. "
-        "It is trained from its beginning; what is saved is kept."
+        f"This training is not the {state} training {training.fit + 1}: {what}. It starts from "
+        "its beginning; the saved state is kept."
     )
 
 
@@ -240,8 +240,8 @@ def doubt_of_memory(
     if not lost:
         return ""
     return (
-        f"The script has left out {len(left_out)} trainings that were finished, and does not "
-        f"hold in memory what it held of them: {', '.join(lost)}."
+        f"The script skipped {len(left_out)} finished trainings and no longer has in memory what "
+        f"it kept of them: {', '.join(lost)}."
     )
 
 
@@ -256,10 +256,10 @@ def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
     before = [each for each in left_out if each.seed == now.seed]
     if not now.seed or not before or any(each.reseeded for each in before) or now.reseeded:
         return (
-            f"The script has left out {len(left_out)} trainings that were finished: what it has "
-            "kept of them in memory, such as the best model, is not restored."
+            f"The script skipped {len(left_out)} finished trainings: what it kept of them in "
+            "memory, such as the best model, is not restored."
         )
     return (
-        f"The script has left out {len(before)} trainings that were finished, and has not seeded "
-        "again: this one may draw other random numbers than without an interruption."
+        f"The script skipped {len(before)} finished trainings and did not set a seed again: this "
+        "one may draw other random numbers than without the interruption."
     )

@@ -25,8 +25,8 @@ from pitstop.engine.made_folders import script_frame
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 20
-_BEHIND = "an earlier attempt wrote to behind the state that is restored"
-_BEGUN_ANEW = "it has begun anew: what the training had written there is gone"
+_BEHIND = "an earlier attempt wrote to after the restored state"
+_BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
@@ -237,7 +237,7 @@ class EarlierFiles:
         words = words or (_BEGUN_ANEW if is_anew else _BEHIND)
         self.leave()
         if doubt is not None:
-            doubt(f"the script goes on with {Path(path).absolute()}, which {words}")
+            doubt(f"the script continues with {Path(path).absolute()}, which {words}")
 
 
 EARLIER = EarlierFiles()

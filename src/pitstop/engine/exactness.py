@@ -32,6 +32,6 @@ def level_of_members(
         return None
     return Exactness(
         "not_exact",
-        f"TF_CONFIG names {count} processes that train together, and each is saved by itself: they "
-        "may stop, and go on, at different steps",
+        f"TF_CONFIG names {count} processes that train together, but each is saved separately: "
+        "they may stop and resume at different steps",
     )

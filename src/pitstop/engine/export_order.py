@@ -66,7 +66,7 @@ def refuse_to_train(session: Session, index: int) -> NoReturn:
     refuse(
         session,
         NotExportable(
-            f"Training {index + 1} of the script would have to be computed: it is not saved.",
-            "Run the script as the run did, or export another checkpoint with --checkpoint.",
+            f"Training {index + 1} of the script is not saved and would have to be repeated.",
+            "Run the script as before, or export another checkpoint with --checkpoint.",
         ),
     )

@@ -101,7 +101,7 @@ class Fence:
         if session.phase() is Phase.RESTORING and failure.spoils:
             words = f"Pitstop failed to restore the saved state ({failure.error!r}); "
             remedy = _REPORT.format(f"{FAILURES_FILE} in the attempt's folder; --new starts over")
-            session.report(Notice("resume_refused", f"{words}the checkpoint stands.", remedy))
+            session.report(Notice("resume_refused", f"{words}the checkpoint is kept.", remedy))
         elif failure.spoils:
             session.give_up_snapshots(failure.error)
         elif not self._told:

@@ -17,7 +17,7 @@ from pitstop.events import Notice
 
 NOT_KEPT = Notice(
     "last_epoch_not_kept",
-    "The end of the last epoch of this training was not kept: it is trained from its beginning.",
+    "The end of the last epoch of this training was not saved: it starts from its beginning.",
 )
 
 _PREFIX = "last_epoch/"

@@ -16,9 +16,7 @@ _DRAWS = (
     "the training draws from the machine's entropy (os.urandom, secrets, uuid, a generator without "
     "a seed in a thread) at {}:{}: not repeatable even without an interruption; seed a generator"
 )
-_SETS = (
-    "the training sets variables of the environment ({}), which are not restored; use an attribute"
-)
+_SETS = "the training sets environment variables ({}), which are not restored; use an attribute"
 
 
 class Outside:

@@ -16,9 +16,7 @@ from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import Event, InstrumentationUnavailable
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
 
-_AGREE = (
-    "Bring back the folders that the members were saved in, or start all of them over with --new."
-)
+_AGREE = "Restore the members' run folders, or start all members over with --new."
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}

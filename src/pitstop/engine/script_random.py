@@ -124,9 +124,9 @@ def level_of_shared(
             if any(each is other for other in of_input):
                 return Exactness(
                     "not_exact",
-                    f"the input, which is read ahead, and {type(callback).__name__} draw from one "
-                    "random generator: not repeatable even without an interruption; "
-                    "give each its own",
+                    f"the input, which is read ahead, and {type(callback).__name__} use the same "
+                    "random generator: not repeatable even without an interruption; give each "
+                    "its own",
                 )
     return None
 
@@ -141,8 +141,8 @@ def level_of_workers(dataset: Any) -> Exactness | None:
         return None
     return Exactness(
         "not_exact",
-        f"{workers} workers of {type(dataset).__name__} draw from one random generator: not "
-        "repeatable even without an interruption; draw from the item's index",
+        f"{workers} workers of {type(dataset).__name__} use the same random generator: not "
+        "repeatable even without an interruption; derive random numbers from the item's index",
     )
 
 

@@ -51,7 +51,7 @@ def stopped() -> bool:
 
 
 def _warn(why: str) -> None:
-    message = f"pitstop.request_stop() does nothing: this process {why}."
+    message = f"pitstop.request_stop() has no effect: this process {why}."
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 

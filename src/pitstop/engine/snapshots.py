@@ -227,9 +227,9 @@ class Snapshots:
         if cut is None:
             if name is not None:
                 step = self._beacon.progress().step
-                words = "No snapshot can be taken of this training."
+                words = "This training cannot be saved."
                 self._supervisor.report(
-                    CheckpointFailed(step, words, "`pitstop status` tells why.")
+                    CheckpointFailed(step, words, "`pitstop status` shows why.")
                 )
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False

@@ -46,7 +46,7 @@ class SupervisorConnection:
     def ask(self, message: Message) -> Received:
         """Sends a message and waits for its answer; `PeerClosed` where the supervisor is gone."""
         if self._connection is None:
-            raise PeerClosed("The supervisor of this run is gone.")
+            raise PeerClosed("The supervisor of this run has ended.")
         self._connection.send(message)
         return self._connection.receive()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pitstop.errors import ResumeRefused
 
-_REMEDY = "Undo the change, start over with --new, or restore what fits with --force."
+_REMEDY = "Undo the change, start over with --new, or restore what still fits with --force."
 _SEPARATORS = re.compile("[/_]")
 _SAVE_COUNTER = "save_counter"
 """Of a `tf.train.Checkpoint`, which makes it when it first saves; or restores, which is earlier."""
@@ -24,9 +24,9 @@ _SHOWN = 3
 _Numbers = tuple[int, ...]
 
 REORDERED = (
-    "the script creates its variables in another order than before: each has its value by its "
-    "name, and sums may differ in the last bits; set PYTHONHASHSEED, and sort what comes from a "
-    "set or a folder"
+    "the script creates its variables in another order than before: values are matched by name, "
+    "and sums may differ in the last bits; set PYTHONHASHSEED, and sort what comes from a set or "
+    "a folder"
 )
 
 
@@ -322,7 +322,7 @@ def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
     if item.label == now.label:
         return ResumeRefused(
             "The script creates its variables in another order than before, and several are "
-            f"called {item.label}: nothing tells which is which.",
+            f"named {item.label}: they cannot be told apart.",
             _REMEDY,
         )
     return ResumeRefused(

@@ -16,7 +16,7 @@ _SAFETENSORS_SUFFIX = ".safetensors"
 _INDEX_SUFFIX = ".index"
 _RUN_FILE = "run.json"
 _FORMATS = (
-    "Known are .keras, .weights.h5, and .safetensors files, folders of SavedModel and of "
+    "Supported: .keras, .weights.h5 and .safetensors files, folders of SavedModel and "
     "tf.train.Checkpoint, and the prefix of a checkpoint's files (model-100)."
 )
 
@@ -60,7 +60,7 @@ def identify(path: Path) -> WeightsFile:
     if _index_of(prefix).is_file():
         return WeightsFile(Format.TF_CHECKPOINT, prefix)
     if path.exists():
-        raise WeightsUnusable(f"{path} holds no weights of a known form.", _FORMATS)
+        raise WeightsUnusable(f"{path} does not contain weights in a supported format.", _FORMATS)
     raise WeightsUnusable(f"There are no saved weights at {path}.", _FORMATS)
 
 
@@ -69,12 +69,12 @@ def _identify_folder(path: Path) -> WeightsFile:
         return WeightsFile(Format.SAVED_MODEL, path)
     if (path / _RUN_FILE).is_file():
         raise WeightsUnusable(
-            f"{path} is a run of Pitstop.",
-            f"Write its weights first: `pitstop export {path} --to safetensors FILE`.",
+            f"{path} is a Pitstop run.",
+            f"Export its weights first: `pitstop export {path} --to safetensors FILE`.",
         )
     newest = _newest_prefix(path)
     if newest is None:
-        raise WeightsUnusable(f"{path} holds no weights of a known form.", _FORMATS)
+        raise WeightsUnusable(f"{path} does not contain weights in a supported format.", _FORMATS)
     return WeightsFile(Format.TF_CHECKPOINT, newest)
 
 

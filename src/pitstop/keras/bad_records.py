@@ -72,7 +72,7 @@ class BadRecords:
 def _tell(run: Any, step: int, error: str) -> None:
     epoch, place = run.position.epoch, run.position.in_epoch(step)
     cause = " ".join(_PLACES.sub("", error).split())
-    run.doubt("--on-bad-record altered the numbers: batches that cannot be read are left out")
+    run.doubt("--on-bad-record changed the results: batches that cannot be read are skipped")
     file = run.session.attempt_dir / LIST
     with file.open("a", encoding="utf-8") as lines:
         lines.write(f"step {step}, epoch {epoch + 1}, batch {place}: {cause}\n")

@@ -93,8 +93,7 @@ def _moved_files(callback: Any, attributes: Mapping[str, Any]) -> list[str]:
     if not isinstance(callback, kinds("callbacks.ModelCheckpoint")):
         return []
     return [
-        f"{type(callback).__name__}.{key} is {now} and was {before}, "
-        "where the file of before still is"
+        f"{type(callback).__name__}.{key} is {now} but was {before}, where the old file still is"
         for key, before in attributes.items()
         if isinstance(before, str) and (now := vars(callback).get(key)) != before
         if isinstance(now, str) and not is_moved(now, before)

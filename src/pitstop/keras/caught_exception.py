@@ -19,8 +19,7 @@ from pitstop.keras.fit_run import FitRun
 
 RAISES_ANOTHER = Notice(
     "exception_unknown",
-    "A training had ended in an exception that this process does not have as it was: it is "
-    "trained once more.",
+    "A training had ended with an exception that cannot be recreated: the training is repeated.",
 )
 
 _OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")

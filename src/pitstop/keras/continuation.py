@@ -41,16 +41,16 @@ _LAYOUT = (
 )
 _NAMED = 3
 _REMEDY = (
-    "Undo the change, start over with --new, or restart this epoch with the restored weights by "
-    "--force."
+    "Undo the change, start over with --new, or use --force to restart this epoch with the "
+    "restored weights."
 )
 _FOLLOWED = (
-    "The script writes under other names than before, since the time or chance is in them: what it "
-    "had written is copied to {}."
+    "The script now writes to other file names, because they contain the time or a random part: "
+    "its earlier output is copied to {}."
 )
 _LEFT = (
-    "What the script had written in {} is too large to be copied to where it writes now; a name "
-    "that stays the same needs no copy."
+    "The script's earlier output in {} is too large to copy to its new file names; use names "
+    "that stay the same."
 )
 
 
@@ -85,7 +85,7 @@ class Continuation:
         if found.copied:
             shown = map(str, found.copied[:_NAMED])
             message = _FOLLOWED.format(", ".join(shown) + (", ..." * bool(found.copied[_NAMED:])))
-            remedy = "A name that stays the same needs no copy."
+            remedy = "Names that stay the same need no copy."
             self._run.session.report(Notice("files_followed", message, remedy))
 
     @property
@@ -120,7 +120,7 @@ class Continuation:
             name, before, now = layout[0]
             place = f"step {self.position.step_in_epoch} of epoch {self.position.epoch + 1}"
             words = f"The training input changed: {name} was {before} and is now {now}, so {place} "
-            self._refuse_or_force(ResumeRefused(f"{words}cannot be found again.", _REMEDY))
+            self._refuse_or_force(ResumeRefused(f"{words}can no longer be found.", _REMEDY))
             self._restarts_epoch = True
         elif changes:
             self._doubts.append("The training data changed.")
@@ -232,10 +232,10 @@ class Continuation:
             EARLIER.put_back(kept.path)
             if kept.missing_bytes:
                 message = (
-                    f"{kept.path} was begun anew by the script: "
-                    f"{kept.missing_bytes} bytes from before the stop are gone."
+                    f"The script overwrote {kept.path}: {kept.missing_bytes} bytes from before "
+                    "the stop are lost."
                 )
-                remedy = "Let the callback open it in on_train_begin, or for appending."
+                remedy = "Open it in the callback's on_train_begin, or in append mode."
                 self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _cut_event_files(self) -> None:
@@ -278,7 +278,7 @@ class Continuation:
                 self._refuse_or_force(refusal)
             skipped = registry.restore_matching(self._saved, run.path_of)
             if skipped:
-                message = f"{len(skipped)} variables keep their new values: {', '.join(skipped)}."
+                message = f"{len(skipped)} variables were not restored: {', '.join(skipped)}."
                 run.session.report(Notice("variables_not_restored", message))
         else:
             self._doubts += [doubt] if doubt else []

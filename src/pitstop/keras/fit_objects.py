@@ -130,7 +130,7 @@ class FitObjects:
 
     def _tell(self, missing: list[str]) -> None:
         for name in missing:
-            self._failures.append(name if name.endswith(")") else f"{name} (no longer there)")
+            self._failures.append(name if name.endswith(")") else f"{name} (no longer exists)")
 
     @contextmanager
     def _fenced(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, SCHEDULE, is_of_another_task
 
 _CANCELLED = (
-    "asynchronous; what was scheduled when a step on a worker raised {} is counted, and not done"
+    "asynchronous; steps that were scheduled when a worker raised {} are counted but not executed"
 )
 _END_OF_INPUT = "OutOfRangeError, as it does without steps_per_epoch,"
 

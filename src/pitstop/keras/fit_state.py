@@ -44,6 +44,6 @@ def restore(run: Any, saved: SavedState) -> None:
     run.doubt(run.objects.lost)
     run.input.restore_streams(saved)
     if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
-        message = f"Random generators that the script no longer has: {', '.join(missing)}."
+        message = f"The script no longer has these random generators: {', '.join(missing)}."
         run.session.report(Notice("random_generators_missing", message))
         run.doubt(message)

@@ -105,7 +105,7 @@ def install(instrumentation: Instrumentation) -> None:
     if keras.config.backend() != "tensorflow":
         raise UnsupportedVersion(
             f"Keras runs on the {keras.config.backend()} backend; exact resume needs TensorFlow.",
-            "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
+            "Set KERAS_BACKEND=tensorflow, or continue without snapshots.",
         )
     check()
     if os.environ.get(ENV_SMALL_BUFFERS):

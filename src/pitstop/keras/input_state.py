@@ -76,17 +76,17 @@ def goes_on_behind_an_error(dataset: Any) -> bool:
 
 
 _SHUFFLED_BATCHES = Exactness(
-    "exact_by_replay", "shuffle='batch' draws from an op whose stream cannot be set"
+    "exact_by_replay", "shuffle='batch' uses a random op whose state cannot be restored"
 )
 _OPEN_ORDER = Exactness(
     "not_exact",
-    "a parallel stage of the pipeline may change the order of its elements; "
-    "leave out deterministic=False",
+    "a parallel stage of the pipeline may change the order of its elements; remove "
+    "deterministic=False",
 )
 KEPT_ORDER = Exactness(
     "not_exact",
-    "a cache() keeps the order of the shuffle before it, which no iterator tells behind the end "
-    "of its epoch; shuffle behind the cache",
+    "a cache() keeps the order of the shuffle before it, which cannot be read after the end of "
+    "an epoch; shuffle after the cache",
 )
 
 
@@ -170,7 +170,7 @@ class InputState:
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         if not of_arrays and buffers.is_reduced(dataset):
             # A saved iterator has what the larger buffers held.
-            state.replay_from_now_on("its buffers were made small for want of memory")
+            state.replay_from_now_on("its buffers were reduced because memory ran out")
         return state
 
     def creating(self, random: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ class InputState:
         anchor = None if is_counted else self._anchored(iterator)
         if anchor and self.mode is InputMode.REPLAY:
             # Its state could be taken, so nothing in it is out of a replay's reach.
-            self.replay_from_now_on("as --input asks")
+            self.replay_from_now_on("as --input requests")
             anchor = None
         state = {
             "replay": self.by_replay,

@@ -7,12 +7,12 @@ from typing import Any
 from pitstop.tensorflow import pipeline
 
 _REPEATED = (
-    "a shuffle() with a repeat() behind it draws several seeds in an epoch, and a resume counts "
-    "one for each epoch; put repeat() before shuffle()"
+    "a shuffle() followed by repeat() draws several seeds per epoch, but a resume counts one per "
+    "epoch; put repeat() before shuffle()"
 )
 _CACHED = (
-    "a cache() keeps what the first epoch drew, and a resume fills it anew; put it before what "
-    "draws, or give it a file"
+    "a cache() keeps the random values of the first epoch, but a resume fills it again; put it "
+    "before the random stages, or give it a file"
 )
 
 

@@ -17,8 +17,8 @@ from pitstop.tensorflow.finiteness import look, parts_of
 _MOST_BYTES = 64 << 20
 _NO_RATE = Notice(
     "rate_not_cut",
-    "The optimizer has a schedule of its own for the learning rate; it is not cut.",
-    "Lower the rates of the schedule.",
+    "The optimizer has its own learning rate schedule, which was not lowered.",
+    "Lower the rates in the schedule.",
 )
 
 

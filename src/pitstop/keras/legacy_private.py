@@ -47,8 +47,8 @@ OPTIMIZERS = (
 )
 
 WITH_RANDOM_STREAMS = (
-    "call keras.backend.experimental.enable_tf_random_generator() before layers are made, "
-    "or use tf.random.Generator"
+    "call keras.backend.experimental.enable_tf_random_generator() before creating layers, or use "
+    "tf.random.Generator"
 )
 """What a training step may draw from."""
 
@@ -97,8 +97,8 @@ def check() -> None:
 def _moved(name: str) -> UnsupportedVersion:
     version = importlib.import_module(KERAS_2).__version__
     return UnsupportedVersion(
-        f"Keras {version} ({KERAS_2}) has no {name} as exact resume knows it.",
-        "Use tf_keras 2.20 or 2.21, or run on without snapshots.",
+        f"Keras {version} ({KERAS_2}) has no supported {name}, which exact resume needs.",
+        "Use tf_keras 2.20 or 2.21, or continue without snapshots.",
     )
 
 

@@ -22,7 +22,7 @@ SHAPES = "_pitstop_shapes"
 
 _WORKERS = (
     "with workers or use_multiprocessing, Keras 2 reads and shuffles the next epoch while "
-    "callbacks run: not repeatable even without an interruption; leave them out"
+    "callbacks run: not repeatable even without an interruption; do not use them"
 )
 
 
@@ -78,7 +78,7 @@ class LegacyAdapter:
 def _doubt(name: str, arguments: dict[str, Any]) -> str:
     workers = int(arguments.get("workers", 1))
     if name == "DatasetCreatorAdapter":
-        return "the input is created by each worker for itself (DatasetCreator)"
+        return "each worker creates its own input (DatasetCreator)"
     is_pooled = workers > 1 or (workers > 0 and bool(arguments.get("use_multiprocessing")))
     return _WORKERS if is_pooled else ""
 

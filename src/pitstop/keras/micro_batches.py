@@ -55,8 +55,8 @@ def divide_steps(session: Session) -> None:
 def _refusal(reason: str) -> Notice:
     return Notice(
         NOT_DIVIDED,
-        f"The batch is not computed in parts: {reason}.",
-        "A smaller batch_size needs less memory; the training is another one then.",
+        f"The batch cannot be computed in parts: {reason}.",
+        "A smaller batch_size needs less memory, but changes the training.",
     )
 
 
@@ -68,7 +68,7 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
     """
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):
-        raise NotDivisible("its batches are not made of dense tensors")
+        raise NotDivisible("its batches are not dense tensors")
     records = tensors[0].shape[0] or tf.shape(tensors[0])[0]
     size = _size_of_part(records, parts)
     collected = _Collected(model)
@@ -115,15 +115,15 @@ def _why_whole(model: Any) -> str:
         return "it is a model of Keras 2"
     private = private_of(model)
     if model.distribute_strategy.num_replicas_in_sync > 1:
-        return "it is computed on several devices"
+        return "it runs on several devices"
     if name := private.own_part_of_step(model):
-        return f"{name} is the script's own, and may not be a mean over records"
+        return f"{name} is custom, and its loss may not be a mean over records"
     for loss in tf.nest.flatten(model.loss):
         reduction = getattr(loss, "reduction", _MEANS[0])
         if reduction not in _MEANS:
             return f"the loss is reduced by {reduction!r}, not to a mean over records"
     if private.has_masked_outputs(model):
-        return "its outputs have a mask, so that the loss is a mean over what it shows"
+        return "its outputs are masked, so the loss is a mean over the unmasked part"
     return ""
 
 
@@ -184,6 +184,6 @@ def _differences(model: Any, parts: int) -> str:
     if _OWN_STATISTICS in kinds:
         apart.append("BatchNormalization uses the statistics of each part")
     if drawing := sorted(kind for kind in kinds if kind.startswith(_OWN_DRAWS)):
-        apart.append(f"{', '.join(drawing)} draws anew for each part")
+        apart.append(f"{', '.join(drawing)} draws new random numbers for each part")
     but = f"; but {', and '.join(apart)}" if apart else ""
     return f"--on-oom shrink computes each batch in {parts} parts: equal up to rounding{but}"

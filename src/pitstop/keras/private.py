@@ -86,8 +86,8 @@ def check() -> None:
 
 def _moved(name: str) -> UnsupportedVersion:
     return UnsupportedVersion(
-        f"Keras {keras.__version__} has no {name} as exact resume knows it.",
-        "Use Keras 3.10 to 3.15, or run on without snapshots.",
+        f"Keras {keras.__version__} has no supported {name}, which exact resume needs.",
+        "Use Keras 3.10 to 3.15, or continue without snapshots.",
     )
 
 

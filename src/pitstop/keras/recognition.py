@@ -102,7 +102,7 @@ class Recognition:
             course = decide(found, identity, take=settings.take, force=settings.force)
         except Exception as error:  # noqa: BLE001
             # Only code of ours runs in there, and it looks at objects of the script.
-            words = f"What this training is could not be found out ({error!r}): it is trained from "
+            words = f"Could not identify this training ({error!r}): it starts from "
             remedy = "Please report this as a bug of Pitstop."
             self._session.report(Notice("training_unknown", f"{words}its beginning.", remedy))
             return FitBeginning(trainings.begin_another())

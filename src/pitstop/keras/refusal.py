@@ -47,11 +47,11 @@ def level_of(
     if refused_op and refused_op not in _UNDERSTOOD | drawing:
         return Exactness(
             "not_exact",
-            f"the pipeline keeps state that cannot be brought back ({refused_op}); "
-            "keep it in a tf.Variable, or compute it from the element",
+            f"the pipeline has state that cannot be restored ({refused_op}); keep it in a "
+            "tf.Variable, or compute it from the element",
         )
     told = dict.fromkeys(f"the pipeline's {stage.name} {_way(stage)}" for stage in stages)
-    return Exactness("exact_by_replay", "; ".join(told) or "the pipeline has no state to give")
+    return Exactness("exact_by_replay", "; ".join(told) or "the pipeline's state cannot be read")
 
 
 def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:
@@ -63,8 +63,8 @@ def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:
         )
     if stage.ops & _VARIABLE_WRITES and stage.is_parallel:
         return (
-            "changes variables (such as the seed of a Keras layer) in the order in which elements "
-            "get ready: not repeatable even without an interruption; leave out "
+            "changes variables (such as the seed of a Keras layer) in the order in which "
+            "elements are finished: not repeatable even without an interruption; remove "
             f"num_parallel_calls, or use {_STATELESS}"
         )
     if stage.ops & _VARIABLE_WRITES and not stage.only_variables:
@@ -77,8 +77,8 @@ def _way(stage: StatefulStage) -> str:
         threads = ", in several threads: it must not draw random numbers"
         return f"runs Python code{threads if stage.is_parallel else ''}"
     if stage.random_ops:
-        return "draws from random ops, which are deterministic here"
-    return "draws from variables (such as the seed of a Keras layer), which nothing else may change"
+        return "uses random ops, which are deterministic here"
+    return "uses variables (such as the seed of a Keras layer), which nothing else may change"
 
 
 NOT_REPEATABLE = Exactness(

@@ -53,7 +53,7 @@ def look(run: FitRun) -> None:
 def _measured(run: FitRun, batch: Any, share: float) -> StepMemory:
     records = _records(batch)
     if share != 1 and not records:
-        refuse(run.session, NotExportable("Its batches are not made of dense tensors."))
+        refuse(run.session, NotExportable("Its batches are not dense tensors."))
     wanted = max(1, int(records * share))
     step_memory.forget_peaks()
     error = ""

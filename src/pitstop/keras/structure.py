@@ -130,15 +130,15 @@ class Structure:
             return
         if saved["replaced"]:
             raise ResumeRefused(
-                f"{', '.join(saved['replaced'])} of the model: replaced by the script during the "
-                "fit, which cannot be done again.",
-                "Call fit once before and once after the change, start over with --new, or go on "
-                "without it by --force.",
+                f"{', '.join(saved['replaced'])} of the model: the script replaced it during fit, "
+                "which a resume cannot repeat.",
+                "Call fit once before and once after the change, start over with --new, or "
+                "resume without it with --force.",
             )
         now = flags_of(self._model)
         if any(len(saved["flags"][name]) != len(flags) for name, flags in now.items()):
             raise ResumeRefused(
-                "The model has other layers than the one whose flags were saved.",
+                "The model's layers differ from those of the saved model.",
                 "Undo the change, or start over with --new.",
             )
         self._begun, self._settings = saved["begun"], settings_of(self._model)

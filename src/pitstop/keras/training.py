@@ -44,17 +44,17 @@ from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _TWO_FITS = (
-    "another fit runs at the same time, in another thread, and is not saved: its model begins "
-    "anew in the middle; train one model after the other, or each in a process of its own"
+    "another fit runs at the same time in another thread and is not saved: a resume starts its "
+    "model over; train one model after the other, or each in its own process"
 )
-_TUNED = "steps_per_execution='auto' follows the clock: not repeatable even without an interruption"
+_TUNED = "steps_per_execution='auto' depends on timing: not repeatable even without an interruption"
 _DISTRIBUTED = (
-    "Keras 2 with this distribution strategy: how its input goes on was not measured; use "
+    "Keras 2 with this distribution strategy: resuming its input was not tested; use "
     "MirroredStrategy or MultiWorkerMirroredStrategy"
 )
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
-    "The run is stopped and the script goes on: its further model.fit calls train nothing.",
+    "The run is stopped and the script continues: further model.fit calls do not train.",
 )
 
 
@@ -215,7 +215,7 @@ class Training:
         except PeerFault:
             raise Refused from None
         if "fit" not in saved.state:
-            message = "The run was saved in a loop of the script's own, which is now a model.fit."
+            message = "The run was saved in a custom loop, but the script now uses model.fit."
             remedy = "Undo the change, or start over with --new."
             self.session.refuse(ResumeRefused(message, remedy))
         return saved

@@ -27,8 +27,8 @@ from pitstop.tensorflow.randomness import RandomStreams
 
 _SPLIT_SEQUENCE = Exactness(
     "not_exact",
-    "steps_per_epoch ends an epoch within the PyDataset, whose readers begin anew each time; "
-    "leave it out, or make it the length of the PyDataset",
+    "steps_per_epoch ends an epoch within the PyDataset, whose readers restart each time; omit "
+    "it, or set it to the length of the PyDataset",
 )
 
 

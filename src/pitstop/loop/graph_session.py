@@ -18,7 +18,7 @@ from pitstop.tensorflow.stored_values import StoredValue
 
 _DOUBT = (
     "the graph of {name!r} draws from hidden random streams ({ops}), which cannot be restored; "
-    "use tf.random.stateless_* ops with a seed that a variable or the step number gives"
+    "use tf.random.stateless_* ops with a seed from a variable or the step number"
 )
 
 
@@ -60,7 +60,7 @@ class GraphSession:
         if changed:
             raise ResumeRefused(
                 f"The graph of {self._name!r} changed: {', '.join(changed)}.",
-                "Undo the change, or start over with another run folder.",
+                "Undo the change, or start over in another run folder.",
             )
         self._assign(values)
 
@@ -94,7 +94,7 @@ def _value_for(variable: Any, path: Path, values: Mapping[str, StoredValue]) -> 
     if value is None or not variable.shape.is_compatible_with(value.shape):
         found = f"{value.form} in it" if value is not None else "not in it"
         raise WeightsUnusable(
-            f"{path} does not fit the graph: {name} is {variable.shape.as_list()}, and {found}.",
-            "Name weights of this graph with --from, or start without.",
+            f"{path} does not fit the graph: {name} is {variable.shape.as_list()}, but {found}.",
+            "Give weights of this graph with --from, or start without --from.",
         )
     return value.read()

@@ -83,14 +83,14 @@ class LoopState:
         loop = saved.state.get("loop")
         if loop is None:
             raise ResumeRefused(
-                "This run was saved by `model.fit`, and now the script has a loop of its own.",
-                "Use the script as it was, or start over with another run folder.",
+                "This run was saved by `model.fit`, but the script now has a custom loop.",
+                "Use the old script, or start over in another run folder.",
             )
         if loop["objects"].keys() != self._objects.keys():
             raise ResumeRefused(
-                f"The run keeps {_names(loop['objects'])}, and the script now names "
+                f"The run has saved {_names(loop['objects'])}, but the script now passes "
                 f"{_names(self._objects)}.",
-                "Give pitstop.start the same objects, or start over with another run folder.",
+                "Pass the same objects to pitstop.start, or start over in another run folder.",
             )
 
     def build(self, saved: SavedState) -> None:

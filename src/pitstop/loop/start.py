@@ -59,7 +59,7 @@ def start(
     """
     if process_session.current() is not None:
         raise UserError(
-            "This process has a run already.", "Call pitstop.start once, before any training."
+            "This process already has a run.", "Call pitstop.start once, before any training."
         )
     private.check()
     REGISTRY.install()

@@ -51,7 +51,7 @@ def track(name: str, value: Any) -> Tracked:
         if fits(value):
             return kind(name, value)
     raise CannotTrack(
-        f"pitstop.start cannot keep {name!r}: a {type(value).__name__} cannot be set in place.",
+        f"pitstop.start cannot save {name!r}: a {type(value).__name__} cannot be changed in place.",
         "Keep the value in a dict, a list, an array or a tf.Variable, or give the object "
         "state_dict() and load_state_dict().",
     )
@@ -130,8 +130,8 @@ class DataIterator:
             data = private.serialize_iterator(self._iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
             self.doubt = (
-                f"the position of {self._name!r} cannot be saved: its pipeline has Python, or "
-                "random ops with hidden counters, in it; draw the batches in Python, from an "
+                f"the position of {self._name!r} cannot be saved: its pipeline contains Python "
+                "code or random ops with hidden counters; read the batches in Python, from an "
                 "object with state_dict() and load_state_dict()"
             )
             return None, []
@@ -158,7 +158,7 @@ class PortableValue:
         except NotPortable as problem:
             raise CannotTrack(
                 f"The state of {self._name!r} cannot be saved: {problem}.",
-                "Let it consist of numbers, strings, arrays, and lists and dicts of them.",
+                "It must consist of numbers, strings, arrays, and lists and dicts of them.",
             ) from None
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:

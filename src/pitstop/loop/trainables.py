@@ -127,7 +127,7 @@ def _begin_graph(path: str, sessions: Mapping[str, Any]) -> str:
     if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:
         raise WeightsUnusable(
             f"{path} cannot be loaded into a v1 session.",
-            "Start one session from the files of a v1 Saver.",
+            "Start a single session from the files of a v1 Saver.",
         )
     values = stored_values.of_bundle(file.path)
     name, graph_session = next(iter(sessions.items()))
@@ -150,7 +150,7 @@ def export_loop(
             trainables = of_objects(objects)
             if trainables.unbuilt:
                 raise NotExportable(
-                    f"{', '.join(trainables.unbuilt)} has no variables before its first step.",
+                    f"{', '.join(trainables.unbuilt)} has no variables before the first step.",
                     "Build the model before pitstop.start, or use `--to safetensors`.",
                 )
             restore_named(REGISTRY, saved, trainables.variables)
@@ -164,7 +164,7 @@ def _export_graph(
     sessions = sessions_of(objects)
     if order.format is not Format.V1_SAVER or len(sessions) > 1:
         raise NotExportable(
-            f"The script trains {len(sessions)} v1 session(s), whose variables have names only.",
+            f"The script trains {len(sessions)} v1 session(s), whose variables have only names.",
             "Use `--to v1_saver` for one session, or `--to safetensors`.",
         )
     name, graph_session = next(iter(sessions.items()))

@@ -18,7 +18,7 @@ from pitstop.observation.kernel_log import KernelLog, KernelMessage
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
-OTHER_PID_NUMBERS = "the kernel's process numbers (Pitstop runs in a pid namespace)"
+OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
 
 _SHARED_MEMORY = Path("/dev/shm")
 _FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"

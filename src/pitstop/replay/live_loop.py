@@ -27,8 +27,8 @@ from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule, is_of_another_ta
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
-_NOT_SAVED = "no step is saved from here on, since "
-_ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
+_NOT_SAVED = "no step is saved from here on because "
+_ADVICE = "use pitstop.start and run.steps (two lines), which save the loop's state directly"
 
 
 class LiveLoop(ScriptLoop):
@@ -111,7 +111,7 @@ class LiveLoop(ScriptLoop):
         except NotRecordable as refusal:
             self.give_up(f"{what} {refusal}")
         except Exception as error:  # noqa: BLE001
-            self.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
+            self.give_up(f"Pitstop failed to record it ({error!r}); please report this as a bug")
 
     def note(self, entry: RecordEntry) -> None:
         self.calls += entry.kind is RecordKind.CALL

@@ -60,10 +60,10 @@ def compare(one: FirstStep, other: FirstStep) -> Likeness:
     return Likeness.CLOSE if alike else Likeness.OTHER
 
 
-_OTHER_WEIGHTS = "its first step leaves other values behind"
-_OTHER_BITS = "the first step gives other bits than it did before"
-_UNSEEDED = "the script sets no seed, and its first step leaves other values behind than before"
-_OTHER_VALUES = "the values of variables in the script are others than before when its loop begins"
+_OTHER_WEIGHTS = "its first step gives other values"
+_OTHER_BITS = "the first step produces different bits than before"
+_UNSEEDED = "the script sets no seed, and its first step gives other values than before"
+_OTHER_VALUES = "variables of the script have different values than before when its loop starts"
 _ARRAY = re.compile(r"=\w+\[[\d, ]*\] \w+$")
 
 
@@ -117,9 +117,9 @@ def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:
 def _elsewhere(before: Identity, now: Identity) -> str:
     """Where the two are, if they are at two places, or in two rounds of the loops around them."""
     if (now.frames, now.process) != (before.frames, before.process):
-        return f"it is called in {now.frames[-1:]}, and was in {before.frames[-1:]}"
+        return f"it is called in {now.frames[-1:]}, but was called in {before.frames[-1:]}"
     was, has = (_round(each) for each in (before, now))
-    return f"it is at {has}, and was at {was}" if was != has else ""
+    return f"it is at {has}, but was at {was}" if was != has else ""
 
 
 def _round(place: Identity) -> str:

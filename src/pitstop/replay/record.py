@@ -88,8 +88,8 @@ class LoopRecord:
         piece = _HEADER.pack(entry.kind, flags, name, form, entry.given) + (b"" if same else data)
         if self.size_bytes + len(piece) > LARGEST_RECORD_BYTES:
             raise RecordFull(
-                f"what the loop returns and reads fills {LARGEST_RECORD_BYTES >> 20} MB "
-                f"({entry.name} was the last)"
+                f"the loop's record has reached {LARGEST_RECORD_BYTES >> 20} MB (last entry: "
+                f"{entry.name})"
             )
         self._last[name] = (form, data)
         self._open += piece

@@ -32,16 +32,16 @@ from pitstop.tensorflow.variables import VariableRegistry
 
 _FIT = "fit"
 _EAGER_LOOP = (
-    "gradients are applied outside of any tf.function, so that no step can be told from the "
-    "next; put the step into a tf.function"
+    "gradients are applied outside any tf.function, so steps cannot be told apart; put the step "
+    "into a tf.function"
 )
 _TAPED = (
-    "{} is called while a gradient tape is open, which an answer from the record cannot lead "
-    "through; take the gradients inside of the tf.function"
+    "{} is called while a gradient tape is open, which a replay cannot repeat; compute the "
+    "gradients inside the tf.function"
 )
 _NO_SEED = (
-    "the script sets no seed, so that it draws other input when it is repeated; "
-    "call keras.utils.set_random_seed first"
+    "the script sets no seed, so its input differs when it is repeated; call "
+    "keras.utils.set_random_seed first"
 )
 
 

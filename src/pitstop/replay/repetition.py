@@ -27,27 +27,22 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _REMEDY = (
-    "Undo the change, or start over with --new; a loop with pitstop.start may be changed "
-    "in the middle of a run."
+    "Undo the change, or start over with --new. A loop with pitstop.start may be changed during "
+    "a run."
 )
 _ANOTHER = (
-    "this loop is not the one that is saved: {}; it is computed from its beginning, and what is "
-    "saved is kept"
+    "this loop is not the saved one: {}; it starts from its beginning, and the saved state is kept"
 )
 _CHANGED = "The script or its command changed: {}."
-OWN_RESUME = (
-    "the script goes on from what an earlier attempt wrote ({}), and is left to do so alone"
-)
+OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _READS = "the script reads {}, which an earlier attempt wrote"
 _OTHER_LOOKS = (
-    "the script looks at variables at other places than before ({}): what it does depends on the "
-    "clock, or on something else that changes"
+    "the script reads variables at different points than before ({}): its behavior depends on "
+    "the clock or on something else that changes"
 )
-_OTHER_RESULT = (
-    "The script changed: it looks at the result of closure {} of its loop, and did not before."
-)
+_OTHER_RESULT = "The script changed: it now reads the result of closure {} of its loop."
 _OTHER_INPUT = (
-    "the script draws other input than it did before; seed everything it draws from "
+    "the script's input differs from before; seed all its random generators "
     "(keras.utils.set_random_seed, numpy's default_rng)"
 )
 
@@ -74,7 +69,7 @@ class Repetition:
         self._pid = os.getpid()
         described = saved.state.get("replay")
         if described is None:
-            raise self._refused("The run was saved in model.fit, and the script now has a loop.")
+            raise self._refused("The run was saved in model.fit, but the script now has a loop.")
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
         self._closures = closures
@@ -110,8 +105,8 @@ class Repetition:
         )
         self._remember_results()
         message = (
-            f"repeating the script up to step {position.step}: its steps are answered from the "
-            "record, and its output is held back until then."
+            f"repeating the script up to step {position.step}: its steps come from the record, "
+            "and its output is hidden until then."
         )
         loop.session.report(Notice("replaying", message))
         self._muted.begin()
@@ -162,13 +157,13 @@ class Repetition:
         self._looks.clear()
         entry, self._following = self._following, None
         if entry is None:
-            raise self._refused("The script changed: it goes on where its record ends.")
+            raise self._refused("The script changed: it continues where its record ends.")
         if (entry.kind, entry.name) != (kind, name):
             before, now = (
                 "the beginning of a fit" if each[0] is RecordKind.END else each[1]
                 for each in ((entry.kind, entry.name), (kind, name))
             )
-            what = f"was {before} and is now {now}"
+            what = f"was {before} but is now {now}"
             raise self._refused(f"The script changed: call {self._count} of its loop {what}.")
         if entry.given != given:
             self.loop.doubt(_OTHER_INPUT)
@@ -242,5 +237,5 @@ class Repetition:
             return
         what = f"raised {type(error).__name__}" if error is not None else "ended"
         where = f"after call {self._count} of {self._total} that its loop had made"
-        self._refused(f"The script {what} while it was repeated, {where}; it did not before.")
+        self._refused(f"The script {what} during the replay, {where}; it did not before.")
         os._exit(EXIT_REFUSED)

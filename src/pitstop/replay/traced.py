@@ -15,19 +15,17 @@ from pitstop.replay.live_loop import LiveLoop
 from pitstop.tensorflow import drawn_inputs, private
 
 _DRAWS_RANDOM = (
-    "{} draws from a hidden random stream ({} at {}); use a Keras layer, keras.random with a "
+    "{} uses a hidden random stream ({} at {}); use a Keras layer, keras.random with a "
     "SeedGenerator, or tf.random.Generator"
 )
 _CHANGES_STATE = (
-    "{} changes what is no variable ({} at {}), which is not restored; do that outside of the "
+    "{} changes state that is not a variable ({} at {}) and is not restored; do that outside the "
     "function"
 )
-_DRAWS_INPUT = "{} draws its input by itself ({})"
-_UNCERTAIN = "from several iterators, or another number of elements each time it is traced"
+_DRAWS_INPUT = "{} reads its own input ({})"
+_UNCERTAIN = "from several iterators, or a varying number of elements"
 _NOT_COUNTED = "in a loop, a branch, an inner function, or not from an argument"
-_EAGER = (
-    "{} runs eagerly: the Python state that it changes is not seen; compile without run_eagerly"
-)
+_EAGER = "{} runs eagerly: changes to Python state are not seen; compile without run_eagerly"
 
 
 class _Running(threading.local):

@@ -141,4 +141,4 @@ def _coverage_lines(coverage: Coverage) -> Iterator[str]:
         yield f"{coverage.tensors} variables at common checkpoints (step {steps})"
     else:
         yield "no checkpoints of the same step in both: variables were not compared"
-    yield from (f"left out, damaged: {each}" for each in coverage.unreadable)
+    yield from (f"skipped, damaged: {each}" for each in coverage.unreadable)

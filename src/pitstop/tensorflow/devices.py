@@ -73,11 +73,11 @@ def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
         return None
     device = " and ".join(kinds)
     if deterministic:
-        reason = f"restored exactly; whether a {device} repeats it was never measured"
+        reason = f"restored exactly; whether a {device} repeats it was never tested"
     else:
         reason = (
-            f"restored exactly; not repeatable on this device ({device}), where the order of sums "
-            "is open: `pitstop run --deterministic`, or "
+            f"restored exactly; not repeatable on this device ({device}), where sums have no "
+            "fixed order: use `pitstop run --deterministic`, or "
             "tf.config.experimental.enable_op_determinism()"
         )
     return Exactness("not_exact", reason)

@@ -30,8 +30,8 @@ NEEDED: tuple[tuple[Any, str], ...] = (
 
 _KINDS = (iterator_ops.OwnedIterator, input_lib.DistributedIteratorBase)
 _UNCERTAIN = (
-    "whether {} draws the same again is not certain, since it draws inside of itself ({}); draw "
-    "the batch outside of the function"
+    "{} may not read the same batches again because it reads them itself ({}); read the batch "
+    "outside the function"
 )
 _UNKNOWN = "its pipeline is not known"
 
@@ -177,7 +177,7 @@ _problems: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 def _problem_of(dataset: Any) -> str:
     if dataset not in _problems:
         known = "" if pipeline.is_known(dataset) else _UNKNOWN
-        order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may change it"
+        order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may reorder it"
         stages = (each.name for each in pipeline.stateful_stages(dataset))
         state = (f"its {name} keeps state or draws random numbers" for name in stages)
         _problems[dataset] = next(state, known or order)

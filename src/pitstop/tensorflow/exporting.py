@@ -42,7 +42,7 @@ def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
 
 def _write_checkpoint(trainables: Trainables, path: Path, step: int) -> None:
     if not trainables.objects:
-        raise NotExportable("The script names nothing that tf.train.Checkpoint can hold.", _SAFE)
+        raise NotExportable("The script names no object that tf.train.Checkpoint can store.", _SAFE)
     checkpoint = tf.train.Checkpoint(**trainables.objects)
     manager = tf.train.CheckpointManager(checkpoint, str(path), max_to_keep=None)
     manager.save(checkpoint_number=step)
@@ -80,6 +80,6 @@ def _only_model(trainables: Trainables, method: str = "") -> Any:
         return next(iter(models.values()))
     found = f"{len(models)} models ({', '.join(models)})" if models else "no such model"
     raise NotExportable(
-        f"This format holds one model, and the script names {found}.",
-        "Use `--to tf_checkpoint`, which holds all objects; or `--to safetensors`.",
+        f"This format stores one model, but the script names {found}.",
+        "Use `--to tf_checkpoint`, which stores all objects, or `--to safetensors`.",
     )

@@ -52,7 +52,7 @@ def look(name: str, value: Any) -> Finiteness | None:
         return None
     numbers = array.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
-    goes = f"{name} goes from {finite.min():.4g} to {finite.max():.4g}" if finite.size else ""
+    goes = f"{name} ranges from {finite.min():.4g} to {finite.max():.4g}" if finite.size else ""
     if finite.size == numbers.size:
         return Finiteness(name, "", "", goes)
     nans, infinities = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())

@@ -37,10 +37,10 @@ _CALLER = 2
 """Frames from the function in the place of a constructor to who constructs."""
 _READ_SECONDS = 0.1
 """Between two readings of the global step."""
-_ANEW = "its input, its random streams and what it counts in Python begin anew"
+_ANEW = "its input, random streams and Python counters start over"
 _BY_SAVER = f"only what the script's Saver saves is kept; {_ANEW}"
 _BY_CHIEF = f"the chief saves the variables, if its script does; {_ANEW}"
-_UNSEEN = "it begins anew: the script has not asked TensorFlow for a checkpoint before it trained"
+_UNSEEN = "it starts over: the script did not ask TensorFlow for a checkpoint before it trained"
 
 _loops: WeakKeyDictionary[Any, _Loop] = WeakKeyDictionary()
 """Of each session that the script has made."""

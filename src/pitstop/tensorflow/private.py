@@ -81,14 +81,14 @@ def check() -> None:
     if tuple(int(part) for part in tf.__version__.split(".")[:2]) < _OLDEST:
         raise UnsupportedVersion(
             f"TensorFlow {tf.__version__} is too old for exact resume.",
-            "Use TensorFlow 2.20 or later, or run on without snapshots.",
+            "Use TensorFlow 2.20 or later, or continue without snapshots.",
         )
     for owner, name in _NEEDED:
         if not hasattr(owner, name):
             where = getattr(owner, "__name__", str(owner))
             raise UnsupportedVersion(
                 f"TensorFlow {tf.__version__} has no {where}.{name}, which exact resume needs.",
-                "Use TensorFlow 2.21, or run on without snapshots.",
+                "Use TensorFlow 2.21, or continue without snapshots.",
             )
 
 

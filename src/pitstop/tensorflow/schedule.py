@@ -94,8 +94,8 @@ class Backlog:
 
 ASYNCHRONOUS = Exactness(
     "not_exact",
-    "asynchronous: workers take steps in another order, and begin their input anew; consistent: "
-    "no completed step is lost, one may be repeated if a worker dies",
+    "asynchronous: workers take steps in another order and restart their input; consistent: no "
+    "completed step is lost, but one may be repeated if a worker dies",
 )
 _PATIENCE_NS = 60_000_000_000
 """Without a join of the script for so long, a snapshot waits for the closures by itself."""

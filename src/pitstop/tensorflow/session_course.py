@@ -21,13 +21,11 @@ from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, Sc
 from pitstop.link.beacon import Phase
 from pitstop.record import record
 
-_ANEW = "its input and random streams begin anew"
-_BY_SCRIPT = f"the script saves its variables and its step itself, in {{folder}}; {_ANEW}"
-_BY_CHIEF = f"the chief saves the variables and the step, if the script says where; {_ANEW}"
-_NOWHERE = (
-    "nothing of it is saved: its MonitoredSession has no checkpoint_dir, or saves nothing there"
-)
-_TEMPORARY = "what it saves is not found again: {folder} has another name each time"
+_ANEW = "its input and random streams start over"
+_BY_SCRIPT = f"the script itself saves its variables and step, in {{folder}}; {_ANEW}"
+_BY_CHIEF = f"the chief saves the variables and the step if the script gives a folder; {_ANEW}"
+_NOWHERE = "nothing is saved: its MonitoredSession has no checkpoint_dir, or saves nothing there"
+_TEMPORARY = "a resume cannot find what it saves: {folder} has a different name each time"
 _OWN_FRAMES = 4
 """`_callers`, `is_due`, what stands in the place of `run`, and its wrapper."""
 _MOST_FRAMES = 3

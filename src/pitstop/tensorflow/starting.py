@@ -19,7 +19,7 @@ from pitstop.tensorflow.stored_values import ObjectGraph, StoredValue
 from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, optimizes
 
 _SHOWN = 3
-_REMEDY = "Name weights of this model with --from, or start without."
+_REMEDY = "Give weights of this model with --from, or start without --from."
 _VARIABLES = Path("variables") / "variables"
 _OPTIMIZER = "optimizer"
 
@@ -46,7 +46,7 @@ def begin_from(path: str, trainables: Trainables) -> Begun:
     if trainables.unbuilt or not trainables.weights:
         names = ", ".join(trainables.unbuilt) or "the script"
         raise WeightsUnusable(
-            f"Before its first step, {names} has no variables to give values to.",
+            f"{names} has no variables before its first step, so weights cannot be loaded.",
             "Build the model (an Input layer, model.build(...), or a call on a batch).",
         )
     match file.format:
@@ -85,7 +85,7 @@ def _from_saved_model(path: Path, trainables: Trainables) -> Begun:
     variables = _only_model(trainables).variables
     wanted = [NamedVariable(each.path, each.value) for each in variables]
     if len(listed) != len(wanted):
-        problem = f"it has {len(listed)} variables, and the model has {len(wanted)}"
+        problem = f"it has {len(listed)} variables, but the model has {len(wanted)}"
         raise _unusable(path, problem)
     pairs = list(zip(wanted, listed, strict=True))
     _refuse_misfits(path, pairs)
@@ -176,7 +176,7 @@ def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -
         problems.append(_problem_of(path, layout))
         if not problems[-1]:
             return layout
-    has = f"it has {', '.join(stored)}, and the script {', '.join(models)}"
+    has = f"it has {', '.join(stored)}, but the script has {', '.join(models)}"
     raise _unusable(path, problems[0] if problems else has)
 
 
@@ -231,8 +231,8 @@ def _only_model(trainables: Trainables) -> Any:
     models = [each for each in trainables.models.values() if hasattr(each, "load_weights")]
     if len(models) != 1:
         raise WeightsUnusable(
-            f"A file of one model, and the script names {len(models)}.",
-            "Start from a tf.train.Checkpoint of all objects, or from safetensors.",
+            f"The file has one model, but the script names {len(models)}.",
+            "Use a tf.train.Checkpoint of all objects, or safetensors.",
         )
     return models[0]
 

@@ -88,7 +88,7 @@ def restore_named(
     if missing:
         raise NotExportable(
             f"The checkpoint has no variable {missing[0]} (and {len(missing) - 1} more).",
-            "Run the script as the run did; a model that was changed since cannot be exported.",
+            "Run the script as before; a model that has changed since cannot be exported.",
         )
     pairs = [(by_name[each.name], each.variable) for each in wanted]
     for item, variable in pairs:

@@ -70,9 +70,9 @@ class Awaited:
                 raise changed(item, now)
         doubts = [REORDERED] if self._reordered else []
         if lost := [item for item in self._waiting.values() if not item.dropped]:
-            doubts.append(_told("did not come back", lost))
+            doubts.append(_told("were not created again", lost))
         if unproven := self._unproven(path_of):
-            doubts.append(_told("came late and may have been meant to be new", unproven))
+            doubts.append(_told("were created late and may be meant as new ones", unproven))
         return "; ".join(doubts)
 
     def _unproven(self, path_of: Callable[[Any], str]) -> list[SavedVariable]:

@@ -140,7 +140,7 @@ def checkpoints(run: FollowedRun) -> Element | None:
         "section",
         element("h2", f"Checkpoints ({len(run.checkpoints)})"),
         element("table", element("thead", heads), element("tbody", *rows), class_="rows"),
-        element("p", f"{left_out} older ones are left out.") if left_out > 0 else None,
+        element("p", f"{left_out} older ones are not shown.") if left_out > 0 else None,
         class_="wide",
     )
 

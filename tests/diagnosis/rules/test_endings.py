@@ -220,7 +220,7 @@ def test_a_loop_of_the_script_s_own_has_steps_and_no_epochs(kind: str) -> None:
 def test_a_forced_stop_says_what_was_waited_for() -> None:
     late = StopDeadlinePassed(20.0, "validation", "no step ended (phase: validation)")
     finding = finding_of(stopped(StopRequested("command", "graceful"), late, killed()))
-    assert "ended by force after 20 s: no step ended (phase: validation)." in finding.summary
+    assert "killed after 20 s: no step ended (phase: validation)." in finding.summary
 
 
 def test_a_closed_terminal_gets_the_advice_for_it() -> None:

@@ -352,7 +352,7 @@ def test_a_script_that_is_not_there_is_told_from_one_that_gives_up(said: str) ->
     python = f"/usr/bin/python3: {said}\n"
     absent = finding_of(attempt_of(STARTED, exited(2), output=python, state="failed"))
     assert absent.summary == f"Python found no script to run: {said}"
-    assert absent.advice[0].startswith("Mend the path after `--`")
+    assert absent.advice[0].startswith("Fix the path after `--`")
     ran = finding_of(failed(exited(2), output=python))
     assert "ended itself with exit code 2" in ran.summary
 

@@ -162,6 +162,6 @@ def test_a_thread_that_failed_before_is_to_be_mended() -> None:
     thread = ThreadFailed("reader", "ValueError", "bad row 7", "/app/rows.py", 12, "read")
     finding = finding_of(failed(thread, ENDED, killed()))
     assert finding.cause == "hang_or_stall"
-    assert finding.advice[0].startswith("Mend /app/rows.py:12 in read()")
+    assert finding.advice[0].startswith("Fix /app/rows.py:12 in read()")
     text = "reader had ended with ValueError: bad row 7 (/app/rows.py:12 in read())"
     assert text in [item.text for item in finding.evidence]

@@ -99,5 +99,5 @@ def test_a_leak_is_to_be_looked_for() -> None:
     ended = killed(oom_kills=1, kernel_lines=None)
     leak = finding_of(with_memory(failed(ended), growing(3.9, 4.0, 0.1, "cgroup")))
     no_leak = finding_of(with_memory(failed(ended), steady(3.9, 4.0, 0.1, "cgroup")))
-    assert "by 3.0 GB a minute in the end" in leak.advice[0]
+    assert "by 3.0 GB a minute at the end" in leak.advice[0]
     assert not any("a minute" in line for line in no_leak.advice)

@@ -150,22 +150,22 @@ def test_a_step_that_was_run_again_tells_what_was_bad_first() -> None:
     located = NonFiniteLocated(12, "input", "x[0]", ["3 of 512 values are NaN, first in row 5"])
     finding = finding_of(completed(NAN_AT_12, *FINISHED, located))
     texts = [item.text for item in finding.evidence]
-    assert "step 12 again: the batch itself has bad values (x[0])" in texts
+    assert "step 12 again: the batch itself contains bad values (x[0])" in texts
     assert "3 of 512 values are NaN, first in row 5" in texts
-    assert finding.advice[1].startswith("Mend these rows")
+    assert finding.advice[1].startswith("Fix these rows")
     assert not any("find-nan" in line for line in finding.advice)
 
 
 def test_a_step_that_was_not_run_again_can_be() -> None:
     lines = advice_of(completed(NAN_AT_12, *FINISHED))
-    assert any("`pitstop find-nan RUN` runs step 12 again" in line for line in lines)
+    assert any("`pitstop find-nan RUN` repeats step 12" in line for line in lines)
 
 
 def test_a_checkpoint_from_before_the_bad_step_is_not_warned_of() -> None:
     early = CheckpointCommitted(10, 0, "checkpoints/00000010", 1, 0.1, "cadence")
     late = replace(early, step=20)
     assert not any("--run-dir" in line for line in advice_of(completed(early, NAN_AT_12)))
-    assert "step 20 was taken after the loss went bad" in advice_of(completed(NAN_AT_12, late))[0]
+    assert "step 20 was saved after the loss became bad" in advice_of(completed(NAN_AT_12, late))[0]
 
 
 def test_nan_in_a_bare_log_is_no_certain_end() -> None:

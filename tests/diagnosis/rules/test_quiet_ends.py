@@ -129,7 +129,7 @@ def test_early_stopping_says_what_it_watched() -> None:
 
 def test_a_loss_that_blew_up_is_told_from_a_plateau() -> None:
     evidence = completed(epoch(2, val_loss=9.5), PLATEAU, fit_ended(3), exited(0))
-    assert "it blew up to 9.5" in finding_of(evidence).summary
+    assert "exploded to 9.5" in finding_of(evidence).summary
 
 
 def test_the_line_that_stopped_the_training_is_named() -> None:
@@ -140,7 +140,7 @@ def test_the_line_that_stopped_the_training_is_named() -> None:
 
 def test_the_numbers_of_a_short_dataset_are_in_the_advice() -> None:
     advice = advice_of(completed(RAN_OUT_AT_15, *FINISHED))[0]
-    assert advice.startswith("steps_per_epoch=20 but the dataset has 15 batches: add .repeat()")
+    assert advice.startswith("steps_per_epoch=20, but the dataset has 15 batches: add .repeat()")
 
 
 def test_an_epoch_that_began_in_another_attempt_is_not_short() -> None:

@@ -77,7 +77,7 @@ def test_steps_that_a_full_disk_kept_from_being_saved_are_told() -> None:
     refused = CheckpointFailed(80, "No space left on device.", "Free some space.")
     finding = finding_of(completed(refused, *FINISHED))
     assert finding.cause == "completed_normally"
-    assert "the last 60 steps are in no checkpoint: No space left on device." in finding.summary
+    assert "the last 60 steps were not saved: No space left on device." in finding.summary
     assert finding.advice[0] == "Free some space."
     saved = CheckpointCommitted(100, 4, "checkpoints/00000100", 1000, 0.1, "end")
     assert "no checkpoint" not in finding_of(completed(refused, saved, *FINISHED)).summary
@@ -144,7 +144,7 @@ def test_weights_that_are_not_finite_are_told_and_outweigh_a_finite_loss() -> No
     assert "The last checkpoint without them: step 90" in line
     finding = finding_of(completed(weights, *FINISHED))
     assert finding.cause == "nan_loss"
-    assert "Weights were NaN or infinite at step 120, and finite at step 90" in finding.summary
+    assert "Weights were NaN or infinite at step 120, but finite at step 90" in finding.summary
     assert "useless" in finding.summary
     assert diagnose(completed(weights, *FINISHED)).tone == "doubtful"
 

@@ -110,7 +110,7 @@ def test_the_record_and_the_job_are_quoted() -> None:
         item.text for item in finding_of(terminated(JOB, said("TIMEOUT", "TimeLimit"))).evidence
     ]
     assert "Slurm job 7" in texts
-    assert "Slurm says of it: TIMEOUT TimeLimit" in texts
+    assert "Slurm reports: TIMEOUT TimeLimit" in texts
 
 
 def test_a_scheduler_of_a_newer_version_is_called_by_its_name() -> None:
@@ -120,7 +120,7 @@ def test_a_scheduler_of_a_newer_version_is_called_by_its_name() -> None:
 
 def test_the_time_that_was_left_is_told() -> None:
     texts = [item.text for item in finding_of(terminated(ENDS_LATER)).evidence]
-    assert "Slurm job 7, whose time would have lasted 1 h 59 min longer" in texts
+    assert "Slurm job 7, which had 1 h 59 min of its time left" in texts
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_without_an_answer_the_advice_is_to_ask_for_this_job(job: JobSeen, comma
 
 
 def test_a_scheduler_that_could_not_be_asked_is_missing() -> None:
-    lack = "what the scheduler did to job 7 (no sacct or scontrol on this machine)"
+    lack = "what the scheduler did with job 7 (no sacct or scontrol on this machine)"
     assert lack in finding_of(failed(JOB, killed(), NO_ANSWER)).missing
     assert lack not in finding_of(failed(JOB, raised("KeyError"), exited(1), NO_ANSWER)).missing

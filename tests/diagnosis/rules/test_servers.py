@@ -140,8 +140,8 @@ def test_a_chief_that_was_killed_did_not_lose_the_servers_that_end_behind_it() -
 
 
 def test_who_was_ended_because_another_member_was_lost_is_told_which() -> None:
-    broken = GangBroken("a-2", "worker 1", "its process was ended by SIGKILL")
-    stop = StopRequested("cluster", "now", reason="worker 1: its process was ended by SIGKILL")
+    broken = GangBroken("a-2", "worker 1", "its process was killed by SIGKILL")
+    stop = StopRequested("cluster", "now", reason="worker 1: its process was killed by SIGKILL")
     finding = finding_of(
         attempt_of(
             STARTED,

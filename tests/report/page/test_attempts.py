@@ -35,4 +35,4 @@ def test_many_attempts_are_cut_short() -> None:
     section = attempts_section(_attempts(45))
     assert section is not None
     assert len(list(section.iter("tr"))) == 30
-    assert "15 older ones are left out." in "".join(section.itertext())
+    assert "15 older ones are not shown." in "".join(section.itertext())

@@ -41,7 +41,7 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
     if clue.cause == "dependency_or_import_error":
         found = _MODULE.search(text)
         package = found["module"].partition(".")[0] if found else ""
-        return (f"`python -m pip install {package}`, if that is its name there.",) if found else ()
+        return (f"Try `python -m pip install {package}`; its name may differ.",) if found else ()
     return ()
 
 
@@ -53,11 +53,11 @@ def about_memory(text: str, batch_size: int | None = None) -> Iterator[str]:
     if torch:
         asked = torch["asked"] or torch["asked2"]
         total = torch["total"] or torch["total2"]
-        free = f", of which {torch['free2']} were free" if torch["free2"] else ""
-        yield f"{asked} more were asked for; the GPU has {total}{free}."
+        free = f", {torch['free2']} of it free" if torch["free2"] else ""
+        yield f"{asked} more was requested; the GPU has {total}{free}."
     requested = None if shape or torch else _REQUESTED.search(text)
     if requested:
-        yield f"{phrases.size(int(requested['bytes']))} were asked for at once."
+        yield f"{phrases.size(int(requested['bytes']))} were requested at once."
 
 
 def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
     size_bytes = math.prod(dims) * item
     words = "x".join(map(str, dims))
     if size_bytes > _HUGE_BYTES:
-        yield f"A tensor of {words} takes {phrases.size(size_bytes)}: that shape is a mistake."
+        yield f"A tensor of {words} takes {phrases.size(size_bytes)}: that shape must be a mistake."
         return
     yield f"One tensor of {words} takes {phrases.size(size_bytes)}."
     if len(dims) > 1 and dims[0] > 1 and batch_size in (None, dims[0]):
@@ -77,7 +77,7 @@ def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
 def _batches(log: Log) -> Iterator[str]:
     needed = _NEEDED.search(log.text)
     if needed:
-        yield f"The fit needs {needed['batches']} batches in all: that many must be there."
+        yield f"The input must provide {needed['batches']} batches in total."
     totals = [each for each in log.progress if each.total]
     short = [each for each in totals if each.done and each.done < (each.total or 0)]
     if short and totals and short[-1] is totals[-1]:

@@ -147,7 +147,7 @@ def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
         return None
     quote = f"exit code {exit_code}"
     if exit_code == _TIMEOUT_EXIT_CODE:
-        text = "The time limit of timeout(1) passed, as its exit code 124 says."
+        text = "The time limit of timeout(1) was reached (exit code 124)."
         return Clue("time_limit", 0.75, Weight.STATUS, 0, "", quote, text)
     return Clue(None, 0.5, Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
 
@@ -181,7 +181,7 @@ def _of_cut(traceback: Traceback) -> Clue | None:
         traceback.title,
         traceback.group,
         traceback.quote,
-        f"{row.headline}, as the frames of a traceback say whose end is not there.",
+        f"{row.headline}, according to a traceback whose end is missing.",
         row.advice,
         raised=traceback.raised,
     )
@@ -240,7 +240,7 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         return replace(base, cause="callback_error", headline=headline)
     own = innermost_own(raised.frames)
     if raised.name in _SAYS_LITTLE and (own is None or raised.name in TENSORFLOW):
-        headline = f"It ended with an error that no rule knows: {raised.title}"
+        headline = f"It ended with an unknown error: {raised.title}"
         return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
 
@@ -349,7 +349,7 @@ def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
     has_epochs = any(each.epochs for each in log.progress)
     if has_epochs and not ran_to_its_end(log.progress):
         return base
-    headline = "The dataset may have had fewer batches than asked for."
+    headline = "The dataset may have had fewer batches than requested."
     return replace(base, confidence=_UNCERTAIN, headline=headline)
 
 

@@ -106,15 +106,15 @@ def _stopped_early(ending: Ending) -> Clue | None:
         after.group,
         phrases.shorten(after.text.strip()),
         f"The training ended in epoch {last.epoch} of {last.epochs} without an error, and the "
-        "script went on.",
-        ("Look for EarlyStopping, and for callbacks that set `model.stop_training`.",),
+        "script continued.",
+        ("Look for EarlyStopping and for callbacks that set `model.stop_training`.",),
     )
 
 
 def _nan_seen(ending: Ending) -> Clue:
     first = next(each for each in ending.log.progress if each.is_nan)
     quote = next(line.text for line in ending.log.lines if line.number == first.number)
-    after = "; the training ran on and is useless since then" if ending.is_complete else ""
+    after = "; the training continued but is useless since then" if ending.is_complete else ""
     return Clue(
         "nan_loss",
         0.9 if ending.is_complete else 0.45,
@@ -141,7 +141,7 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
         number,
         "",
         phrases.shorten(quote.strip()),
-        f"It ran to its end, unless {doubt}." if doubt else "It ran to its end.",
+        f"It completed, unless {doubt}." if doubt else "It completed.",
     )
 
 
@@ -150,4 +150,4 @@ def _left_early(ending: Ending) -> str:
     epochs = [each for each in ending.log.progress if each.epoch and each.epochs]
     if not epochs or ending.log.completions or epochs[-1].epoch == epochs[-1].epochs:
         return ""
-    return f"it was to train beyond epoch {epochs[-1].epoch} of {epochs[-1].epochs}"
+    return f"it should have trained beyond epoch {epochs[-1].epoch} of {epochs[-1].epochs}"

@@ -110,8 +110,8 @@ def waiting(log: Log) -> Clue | None:
         last[-1].number,
         last[-1].group,
         last[-1].text.strip(),
-        "It waited for something that did not come, as its last lines say.",
-        ("Look at what is named there: its log, its address, and whether it was started.",),
+        "It waited for something that never came, according to its last lines.",
+        ("Check what they name: its log, its address, and whether it was started.",),
     )
 
 
@@ -150,7 +150,7 @@ def _of(log: Log, line: Line, rest: str) -> Iterator[Clue]:
         line.number,
         line.group,
         line.text.strip(),
-        f"{row.headline}, as one of the last lines says.",
+        f"{row.headline}, according to one of the last lines.",
         clue.advice,
         survived=log.went_on_after(line.number, line.group),
     )

@@ -30,7 +30,7 @@ _SCHEDULER_LINES: dict[str, CauseId] = {
 _OWN_SOURCES = {
     "command": "`pitstop stop`",
     "cluster": "another member of the cluster",
-    "setting": "the step it was told to stop at",
+    "setting": "--halt-at-step",
     "condition": "the condition of --stop-when",
     "file": "the file `stop` in the run folder",
     "script": "`pitstop.request_stop` in the script",
@@ -92,7 +92,7 @@ def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
     if refused is None or refused.step <= saved or saved >= last_step:
         return "", ()
     lost = phrases.steps(last_step - saved)
-    text = f", but the last {lost} are in no checkpoint: {refused.error.rstrip('.')}"
+    text = f", but the last {lost} were not saved: {refused.error.rstrip('.')}"
     return text, (refused.remedy,) if refused.remedy else ()
 
 
@@ -132,7 +132,7 @@ def _ask_scheduler(evidence: Evidence) -> tuple[str, ...]:
     command = schedulers.ask(job) if job else ""
     if job is None or not command:
         return ()
-    return (f"{command} {'tells' if ' and ' not in command else 'tell'} who ended the job.",)
+    return (f"{command} {'shows' if ' and ' not in command else 'show'} who ended the job.",)
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ def _read_request(stop: events.StopRequested) -> _Request:
         words = f"The cloud took the machine away{_reason(stop)}"
         return _Request("preempted_or_terminated", words, ADVICE["another_machine"])
     if stop.source == "pressure":
-        words = f"Stopped as --on-pressure asks{_reason(stop)}"
+        words = f"Stopped by --on-pressure{_reason(stop)}"
         return _Request("stop_requested", words, ADVICE["under_pressure"])
     if stop.source == "time_limit":
-        words = f"Stopped before the time was up{_reason(stop)}"
+        words = f"Stopped before the time limit{_reason(stop)}"
         return _Request("time_limit", words, ADVICE["more_time_or_pieces"])
     return _read_signal(stop)
 
@@ -165,13 +165,13 @@ def _read_signal(stop: events.StopRequested) -> _Request:
     if _is_timeout(sender):
         duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
         advice = f"Give it more time: `timeout {duration}` was too short."
-        return _Request("time_limit", "The time limit of timeout(1) passed", advice)
+        return _Request("time_limit", "The time limit of timeout(1) was reached", advice)
     is_free = stop.signal in ("SIGUSR1", "SIGUSR2")
     if is_free and stop.sender_command.startswith(_SLURM_SENDER):
-        words = f"Slurm sent {stop.signal}, as --signal tells it to do before the job's end"
+        words = f"Slurm sent {stop.signal} before the end of the job, as --signal requests"
         return _Request("time_limit", words, ADVICE["ask_sacct"])
     if is_free:
-        words = f"Pitstop was asked to stop with {stop.signal}{_sender(stop)}"
+        words = f"Pitstop was asked to stop by {stop.signal}{_sender(stop)}"
         return _Request("stop_requested", words)
     if stop.signal == "SIGINT" and stop.from_terminal:
         return _Request("user_interrupt", "Ctrl-C in the terminal")
@@ -207,14 +207,14 @@ def _headline(evidence: Evidence, request: _Request) -> str:
     late = evidence.last(events.StopDeadlinePassed)
     if late:
         waited = f"{late.waited_seconds:.0f} s"
-        return f"{request.words}; ended by force after {waited}: {late.reason}."
+        return f"{request.words}; killed after {waited}: {late.reason}."
     if evidence.position and evidence.position.step:
         return f"{request.words}; the trainer ended at step {evidence.position.step:,}."
     role = evidence.last(events.RoleTaken)
     if role:
-        return f"{request.words}; process {role.pid} {role.part}, and its steps are not seen."
+        return f"{request.words}; process {role.pid} {role.part}; its steps are not seen."
     if evidence.last(events.InstrumentationUnavailable):
-        return f"{request.words}; the steps of the script are not seen."
+        return f"{request.words}; Pitstop does not see the steps of the script."
     return f"{request.words}, before the first step."
 
 
@@ -257,7 +257,7 @@ def timeout_wrapper(evidence: Evidence) -> Finding | None:
     started = evidence.last(events.AttemptStarted)
     if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):
         return None
-    seen = (EvidenceItem("exit status", "exit code 124, as timeout returns when time is up"),)
+    seen = (EvidenceItem("exit status", "exit code 124, as timeout returns at its limit"),)
     command = phrases.shorten(" ".join(started.command), 60)
     return tell("timeout_wrapper", seen, command=command)
 

@@ -71,15 +71,15 @@ def _own_code(raised: Raised) -> Signature:
         return _plain("unknown", f"Pitstop itself failed, at {ours.place}", exception.HOW_TO_REPORT)
     where, name = raised.place, signal_told(raised)
     if name in SIGNALS:
-        headline = f"{name} ended a process that the script had started, and the script failed"
-        return _plain(SIGNALS[name].cause, headline, f"Look at what {where} starts.")
+        headline = f"{name} killed a process that the script had started, and the script failed"
+        return _plain(SIGNALS[name].cause, headline, f"Check the process that {where} starts.")
     if raised.callback:
-        advice = f"Mend {raised.callback} at {where}, or run without this callback."
+        advice = f"Fix {raised.callback} at {where}, or run without this callback."
         return _plain("callback_error", "Training failed", advice)
     if "SyntaxError" in raised.names:
-        advice = f"Mend {where}; `python -m py_compile {raised.file}` checks it without running."
-        return _plain("user_code_error", "The script is no valid Python", advice)
-    return _plain("user_code_error", "The script failed", f"Mend {where}.")
+        advice = f"Fix {where}; `python -m py_compile {raised.file}` checks it without running it."
+        return _plain("user_code_error", "The script is not valid Python", advice)
+    return _plain("user_code_error", "The script failed", f"Fix {where}.")
 
 
 def _plain(cause: CauseId, headline: str, advice: str) -> Signature:

@@ -52,5 +52,5 @@ def _seen(gpu: GpuSample) -> tuple[EvidenceItem, ...]:
         text = f"uncorrected memory errors of GPU {gpu.index} since the reboot: {gpu.ecc_errors}"
         items.append(EvidenceItem("GPU", text))
     if gpu.throttled:
-        items.append(EvidenceItem("GPU", f"its clock was held down: {', '.join(gpu.throttled)}"))
+        items.append(EvidenceItem("GPU", f"its clock was throttled: {', '.join(gpu.throttled)}"))
     return tuple(items)

@@ -41,7 +41,7 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
         return None
     if evidence.state == "completed" or _last_stall(evidence):
         return None
-    ended = EvidenceItem("journal", f"data worker {died.pid} was ended by {died.signal}")
+    ended = EvidenceItem("journal", f"data worker {died.pid} was killed by {died.signal}")
     seen, advice = (ended, *_workers_killed(evidence)), _advice(evidence, "worker")
     return tell("lost_a_worker", seen, advice=advice, pid=died.pid, signal=died.signal)
 
@@ -53,7 +53,7 @@ def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
     failed = evidence.last(ThreadFailed)
     if failed and failed.file and doing != "stopped":
         where = phrases.source_line(failed.file, failed.line, failed.function)
-        return (f"Mend {where}: the thread that ended there delivers nothing any more.",)
+        return (f"Fix {where}: the thread that ended there no longer delivers data.",)
     stuck = ADVICE.get(f"stuck_in_{doing}")
     return (stuck,) if stuck else ()
 

@@ -85,7 +85,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         return None
     if evidence.signalled_itself:
         return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
-    memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
+    memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     usage = _flight(evidence) or _memory(ended)
     seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
     # Where much memory was left nobody killed for it, whatever the kernel hides.
@@ -113,13 +113,13 @@ def supervisor_lost(evidence: Evidence) -> Finding | None:
 
 def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     items = [
-        EvidenceItem("journal", f"step {event.step:,} was saved when the supervisor was gone")
+        EvidenceItem("journal", f"step {event.step:,} was saved after the supervisor had died")
         for event in evidence.all(events.CheckpointCommitted)
         if event.reason == "supervisor_lost"
     ]
     stops = (event.source for event in evidence.all(events.StopRequested))
     if "supervisor_lost" in stops:
-        items.append(EvidenceItem("journal", "the trainer was stopped: its supervisor was gone"))
+        items.append(EvidenceItem("journal", "the trainer was stopped: its supervisor had died"))
     return tuple(items)
 
 
@@ -138,8 +138,8 @@ def _leak_advice(evidence: Evidence) -> tuple[str, ...]:
     if memory is None or not memory.is_growing:
         return ()
     text = (
-        f"Look for what grows, since a higher limit only puts it off: {memory.growth_words}. "
-        "Usual are lists in callbacks, `tf.function`s that are traced again, `.cache()`."
+        f"Find what grows; a higher limit only delays the failure: {memory.growth_words}. Common "
+        "reasons are lists in callbacks, repeated tracing of `tf.function`s, and `.cache()`."
     )
     return (text,)
 
@@ -184,7 +184,7 @@ def _oom_advice(ended: events.TrainerExited, kills: tuple[OomKill, ...]) -> tupl
         return (ADVICE["whole_machine"], ADVICE["use_less_host_memory"])
     if ended.memory_limit_bytes:
         more = phrases.size(int(ended.memory_limit_bytes * 1.5))
-        raised = f"Where that is all it needs, raise the limit of the container or job to {more}."
+        raised = f"If that is all it needs, raise the limit of the container or job to {more}."
         return (ADVICE["use_less_host_memory"], raised)
     return (ADVICE["use_less_host_memory"],)
 

@@ -53,7 +53,7 @@ def nan_loss(evidence: Evidence) -> Finding | None:
         confidence=None if end else _CONFIDENCE_OF_REMARK,
         advice=(*anew, *(cure or _advice(bad)), *_find(evidence)),
         what=_headline(evidence),
-        how=end or "; nothing shows that this ended the run",
+        how=end or "; there is no sign that this ended the run",
         again=f"; run again, {phrases.bad_first(located.where, located.name)}" if located else "",
     )
 
@@ -109,7 +109,7 @@ def _headline(evidence: Evidence) -> str:
         at = phrases.place(bad.step, bad.epoch, bad.step_in_epoch)
         return f"The {bad.metric} became {bad.value} at {at}"
     if weights := evidence.first(NonFiniteWeights):
-        since = f", and finite at step {weights.finite_step:,}" if weights.finite_step >= 0 else ""
+        since = f", but finite at step {weights.finite_step:,}" if weights.finite_step >= 0 else ""
         return f"Weights were NaN or infinite at step {weights.step:,}{since}"
     epochs = _bad_epochs(evidence)
     return f"{epochs[0]}" if epochs else "The loss became NaN or infinite"
@@ -123,13 +123,13 @@ def _how_it_ended(evidence: Evidence) -> str:
         return f"; the run was not rolled back: {refused.reason}"
     raised, stop = evidence.raised, evidence.last(StopTrainingSet)
     if raised and (NAN_MESSAGE.search(raised.message) or _gave_up(evidence)):
-        return " and the script raised an error about it"
+        return " and the script raised an error because of it"
     if evidence.exit_code and evidence.last(ExitCalled) and _gave_up(evidence):
         return " and the script ended itself"
     if (stop and stop.callback == TERMINATE_ON_NAN) or evidence.printed(_PRINTED):
         return " and TerminateOnNaN ended the training"
     if evidence.state == "completed":
-        return "; the training ran on to its end and is useless since then"
+        return "; the training continued to its end but is useless since then"
     return ""
 
 
@@ -148,7 +148,7 @@ def _trend(bad: NonFiniteLoss | None) -> list[str]:
         return []
     values = ", ".join(phrases.number(float(loss)) for loss in bad.recent)
     grown = has_grown(bad.recent, bad.last_finite)
-    how = "it grew from step to step" if grown else "it was bad all at once"
+    how = "it grew from step to step" if grown else "it became bad suddenly"
     texts = [f"{how}: {values}, then {bad.value}"]
     if bad.learning_rate is not None:
         texts.append(f"the learning rate was {phrases.number(bad.learning_rate)}")

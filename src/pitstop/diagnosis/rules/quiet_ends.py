@@ -69,7 +69,7 @@ def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
         return f"{text}."
     last = values[-1]
     if "loss" in monitor and (not math.isfinite(last) or last > _BLOWN_UP_FACTOR * abs(best)):
-        return f"{text}; it did not level off, it blew up to {phrases.number(last)}."
+        return f"{text}; it did not level off but exploded to {phrases.number(last)}."
     return f"{text}; its last value is {phrases.number(last)}."
 
 
@@ -81,7 +81,7 @@ def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
             f"If this was too early: EarlyStopping(patience={more}), or a larger start_from_epoch."
         )
         return text, ADVICE["best_weights"]
-    return (f"If this was not meant, look at {where}.",)
+    return (f"If this was not intended, check {where}.",)
 
 
 def early_stopping_printed(evidence: Evidence) -> Finding | None:
@@ -143,7 +143,7 @@ def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
     elif ended and epochs:
-        end = f"fit went on quietly to the end of {ended.epochs} epochs"
+        end = f"fit continued silently to the end of {ended.epochs} epochs"
     else:
         end = ""
     details = "; ".join(part for part in (which, end) if part)
@@ -169,12 +169,12 @@ def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
     epoch, steps, expected = short
     before = {event.epoch: event.steps for event in evidence.all(EpochEnded) if event.epoch < epoch}
     if not epoch:
-        return f"steps_per_epoch={expected} but the dataset has {steps} batches: "
+        return f"steps_per_epoch={expected}, but the dataset has {steps} batches: "
     if len(before) < epoch:
-        return f"Epoch {epoch + 1} found {steps} batches in place of {expected}: "
+        return f"Epoch {epoch + 1} found {steps} batches instead of {expected}: "
     held = sum(before.values()) + steps
     return (
-        f"The dataset has {held} batches, and {epoch + 1} epochs of steps_per_epoch={expected} "
+        f"The dataset has {held} batches, but {epoch + 1} epochs of steps_per_epoch={expected} "
         f"need {expected * (epoch + 1)}: "
     )
 
@@ -204,7 +204,7 @@ def exit_called(evidence: Evidence) -> Finding | None:
     if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
         return None
     is_said = not _is_number(call.code) and call.how != "os.kill"
-    words = f' and says "{phrases.shorten(call.code, 120)}"' if is_said else ""
+    words = f' with the message "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
     return tell(
         "exit_called",

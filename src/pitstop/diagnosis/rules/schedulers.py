@@ -74,7 +74,7 @@ def job_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if job is None:
         return ()
     texts = [f"{name_of(job.scheduler)} job {job.job}{_left(evidence, job)}"]
-    texts += [f"{name_of(job.scheduler)} says of it: {_said(told)}"] if told and told.state else []
+    texts += [f"{name_of(job.scheduler)} reports: {_said(told)}"] if told and told.state else []
     return tuple(EvidenceItem("scheduler", text) for text in texts)
 
 
@@ -92,8 +92,8 @@ def _left(evidence: Evidence, job: JobSeen) -> str:
         return ""
     left = job.ends_at_seconds - evidence.entries[-1].time_seconds
     if left < 0:
-        return f", whose time was up {duration(-left)} before the end of the attempt"
-    return f", whose time would have lasted {duration(left)} longer"
+        return f", whose time ended {duration(-left)} before the attempt did"
+    return f", which had {duration(left)} of its time left"
 
 
 def _ended_by_signal(evidence: Evidence) -> bool:

@@ -17,10 +17,10 @@ _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.
 _JOIN = re.compile(r"\bserver\.join\b|, in join$|server_lib\.py")
 _SERVERS = frozenset({"ps", "worker", "parameter_server"})
 _STORE_ENDS = {
-    "lost": "went silent",
+    "lost": "no longer responded",
     "failed": "failed",
     "stopped": "was stopped",
-    "restarted": "ended, and was started again",
+    "restarted": "ended and was restarted",
 }
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
 _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
@@ -65,7 +65,7 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
     if named is None:
         return None
     task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
-    return tell("store_lost", [seen], task=task, how=f"{task} did not answer any more")
+    return tell("store_lost", [seen], task=task, how=f"{task} no longer responded")
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
@@ -92,7 +92,7 @@ def server_waits(evidence: Evidence) -> Finding | None:
     if evidence.stop is None and not evidence.signal:
         return None
     items = [EvidenceItem("output", phrases.shorten(started[0]))] if started else []
-    items += [EvidenceItem("environment", f'TF_CONFIG says that it is a "{task}"')] if task else []
+    items += [EvidenceItem("environment", f'TF_CONFIG: this is a "{task}"')] if task else []
     was_joining = role is not None or bool(_JOIN.search(evidence.output))
     if role:
         items.append(EvidenceItem("journal", f"process {role.pid} {role.part}"))

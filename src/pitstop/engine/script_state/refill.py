@@ -95,7 +95,7 @@ class Refill:
             self._library.refill_table(value, *(each.value for each in node.content))
         elif node.kind == "iterator":
             if not holder.move_iterator(value, node.content[0]):
-                raise ValueError("it cannot be brought to its place")
+                raise ValueError("it cannot be moved to its position")
         elif isinstance(node.content, bytes):
             holder.refill(value, node.content)
         else:
@@ -133,7 +133,7 @@ class Refill:
 
     def _check_places(self, frozen: Any) -> None:
         if place := foreign_path(frozen, self._own_folders):
-            raise ValueError(f"names {place}, which is in no folder of the script")
+            raise ValueError(f"names {place}, which is in none of the script's folders")
 
     def _is_fixed(self, node: Node, owner: Any, key: str) -> bool:
         """Whether a name is of the language, of a method, or of a library's own."""
@@ -154,12 +154,12 @@ class Refill:
                 return self._library.tensor_of(frozen.value)
             case Function():
                 if (function := named_function(frozen.name)) is None:
-                    raise ValueError(f"{frozen.name} is not the script's")
+                    raise ValueError(f"{frozen.name} does not belong to the script")
                 return function
             case Opaque():
                 raise ValueError(f"with {frozen.name}")
         if frozen.name not in self._live:
-            raise ValueError(f"with {frozen.name}, which is gone")
+            raise ValueError(f"with {frozen.name}, which no longer exists")
         return self._live[frozen.name]
 
 

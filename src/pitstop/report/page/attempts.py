@@ -24,7 +24,7 @@ def attempts_section(attempts: Sequence[AttemptProgress]) -> Element | None:
         "section",
         element("h2", "All attempts"),
         items("ul", compare(attempts), class_="compared"),
-        element("p", f"{left_out} older ones are left out.") if left_out > 0 else None,
+        element("p", f"{left_out} older ones are not shown.") if left_out > 0 else None,
         element("table", element("tbody", *rows), class_="attempts"),
         class_="wide",
     )
