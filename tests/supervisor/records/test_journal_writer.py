@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import Notice
+from pitstop.events import LevelKnown, Notice, Restored
 from pitstop.journal import read
 from pitstop.supervisor.records.event_log import EventLog
 
@@ -65,3 +65,13 @@ def test_user_is_told_once_of_a_journal_that_cannot_be_written(tmp_path: Path) -
     assert said[0] == "first"
     assert "journal cannot be written" in said[1]
     assert said[2:] == ["second"]
+
+
+def test_a_reason_that_was_told_is_not_told_again(tmp_path: Path) -> None:
+    said = list[str]()
+    log = EventLog(tmp_path / "journal.jsonl", 1, said.append)
+    log.record(Restored(5, 0, 5, "not_exact", "a generator", 0.5, 0))
+    for reason in ("a generator", "a cache", "a cache"):
+        log.record(LevelKnown("not_exact", reason))
+    log.close()
+    assert [line.rpartition(": ")[2] for line in said] == ["a generator", "a cache"]

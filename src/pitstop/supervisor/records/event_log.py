@@ -50,6 +50,7 @@ class EventLog:
         self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
         self._say = say
         self._said_problem = False
+        self._reason = ""
 
     def record(self, event: Event) -> None:
         self._waiting.append((time.time(), event))
@@ -62,8 +63,11 @@ class EventLog:
             self.problem = ""
         except OSError as error:
             self.problem = error.strerror or str(error)
+        known = isinstance(event, events.LevelKnown) and event.reason == self._reason
         self.attempt_state = attempt_state.tell(self.attempt_state, event, time.time())
-        if line := notices.line_for(event):
+        if isinstance(event, events.LevelKnown | events.Restored):
+            self._reason = event.reason
+        if not known and (line := notices.line_for(event)):
             self._say(line)
         if self.problem and not self._said_problem:
             self._said_problem = True
