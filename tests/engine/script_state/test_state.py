@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
+import decimal
 import io
+import os
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -243,6 +246,30 @@ def test_what_cannot_be_carried_is_named_when_it_changes(run: Any) -> None:
     saved_of(state)
     assert len(state.unverified) == 1
     assert "rule.hidden" in state.unverified[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (os.chdir, "working directory"),
+        (lambda _: np.seterr(over="raise"), "numpy.geterr"),
+        (lambda _: setattr(decimal.getcontext(), "prec", 6), "decimal.getcontext"),
+        (lambda _: setattr(builtins, "TOTAL", 1.5), "builtins.TOTAL"),
+    ],
+)
+def test_a_setting_of_the_process_is_named_when_it_changes(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setattr(builtins, "TOTAL", 0.5, raising=False)
+    with np.errstate(), decimal.localcontext():
+        state = begun(script=run())
+        decimal.Decimal(1) / decimal.Decimal(3)
+        saved_of(state)
+        assert state.unverified == []
+        change(tmp_path)
+        saved_of(state)
+    assert [name in each for each in state.unverified] == [True]
 
 
 def test_a_generator_that_moves_is_named(run: Any) -> None:

@@ -5,18 +5,22 @@ Nothing is ever unpickled: what pickle writes is only hashed.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import hmac
 import io
 import json
 import mmap
+import os
 import pickle
 import secrets
+import sys
 import threading
 import types
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -34,6 +38,7 @@ _DISPLAYS = (
 )
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
 _ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
+_VALUES = (int, float, str, bytes, list, dict, set)
 _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper
@@ -165,6 +170,23 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (io.TextIOWrapper, _of_text_file),
 )
 """What tells of itself where it stands."""
+
+
+def of_process() -> dict[str, str]:
+    """Settings of the process that a training step or a callback may change, by name.
+
+    Values that the script has put among Python's own names are some.
+    """
+    found = {"numpy.geterr()": repr(np.geterr())}
+    with suppress(OSError):
+        found["the working directory"] = os.getcwd()  # noqa: PTH109
+    if decimal := sys.modules.get("decimal"):
+        context = decimal.getcontext()
+        found["decimal.getcontext()"] = f"{context.prec} {context.rounding}"
+    for name, value in list(vars(builtins).items()):
+        if isinstance(value, _VALUES) and not name.startswith("_"):
+            found[f"builtins.{name}"] = str(_pickled(value))
+    return found
 
 
 def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:

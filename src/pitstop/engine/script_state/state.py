@@ -7,7 +7,7 @@ from typing import Any
 
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder, NotPortable
-from pitstop.engine.script_state import holder
+from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
@@ -54,6 +54,7 @@ class ScriptState:
         self._input: dict[str, Any] = {}
         self._whole: Mapping[str, Any] = {}
         self._first: dict[tuple[str, Any], Any] = {}
+        self._settings: dict[str, str] = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """The training begins: what is now is what a script that is run again brings along.
@@ -62,6 +63,7 @@ class ScriptState:
         """
         self._modules = reachable.user_modules()
         self._input = dict(data)
+        self._settings = fingerprint.of_process()
         walks = [self._walk(rest), self._walk(self._input)]
         self._of_rest, self._of_input = (walk.nodes for walk in walks)
         self._is_complete = all(walk.is_complete for walk in walks)
@@ -126,6 +128,8 @@ class ScriptState:
         objects = self._names.objects()
         unverified = [] if walk.is_complete and self._is_complete else [_INCOMPLETE]
         unverified += (self._unreadable | walk.unreadable).values()
+        settings = fingerprint.of_process().items()
+        unverified += [name for name, now in settings if self._settings.get(name, now) != now]
         saved: Saved = {}
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
