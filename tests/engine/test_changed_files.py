@@ -262,6 +262,37 @@ def test_a_file_that_the_script_has_removed_is_looked_for(
 
 
 @pytest.mark.parametrize(
+    "look",
+    [
+        lambda path: os.listdir(path.parent),
+        lambda path: [*path.parent.iterdir()],
+        lambda path: glob.glob(f"{path.parent}/*.pkl"),
+        lambda path: [*path.parent.glob("*.pkl")],
+        lambda path: [*path.parent.parent.rglob("*.pkl")],
+    ],
+)
+@pytest.mark.parametrize(("age_seconds", "is_told"), [(150, True), (500, False)])
+def test_a_file_that_the_script_has_removed_is_missed_in_its_folder(
+    tmp_path: Path, look: Callable[[Path], object], age_seconds: float, is_told: bool
+) -> None:
+    path = tmp_path / "work/state.pkl"
+    path.parent.mkdir()
+    path.touch()
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    path.unlink()
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    glob.glob(f"{path.parent}/*.csv")
+    os.listdir(tmp_path)
+    assert found == []
+    look(path)
+    files.leave()
+    assert [str(path) in each for each in found] == [True] * is_told
+
+
+@pytest.mark.parametrize(
     ("age_seconds", "statement", "is_told"),
     [(150, "delete from t", True), (150, "select * from t", False), (500, "delete from t", False)],
 )

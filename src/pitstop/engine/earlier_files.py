@@ -9,6 +9,7 @@ file that steps count in, sees nothing of what the steps before the restored sta
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import math
 import os
@@ -62,7 +63,7 @@ class EarlierFiles:
     """
 
     def __init__(self) -> None:
-        self.looks = FileLooks(self._looked_at)
+        self.looks = FileLooks(self._looked_at, self._looked_for)
         self._started_seconds = time.time()
         self._is_hooked = self._listening = False
         self._read: dict[str, float] = {}
@@ -221,6 +222,13 @@ class EarlierFiles:
             not changed_seconds and self._lacks_content(path)
         ):
             self._tell(path)
+
+    def _looked_for(self, pattern: str) -> None:
+        """Of the files that the script has removed."""
+        pattern = os.path.abspath(pattern)  # noqa: PTH100
+        for path in fnmatch.filter(self._begun_anew, pattern):
+            if os.path.dirname(path) == os.path.dirname(pattern) or "**" in pattern:  # noqa: PTH120
+                self._looked_at(path, _changed_seconds(path))
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # What this process has written belongs to it, but not what it has written on.

@@ -28,12 +28,14 @@ _WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 class FileLooks:
     """Is told of them between `begin` and `end`."""
 
-    def __init__(self, tell: Callable[[str, float], None]) -> None:
+    def __init__(
+        self, tell: Callable[[str, float], None], tell_pattern: Callable[[str], None]
+    ) -> None:
         """Calls `tell` with the path of each, and when it was changed last, in seconds.
 
-        It is 0 for what is not there.
+        It is 0 for what is not there.  `tell_pattern` gets which files are looked for together.
         """
-        self._tell = tell
+        self._tell, self._tell_pattern = tell, tell_pattern
         self._is_on = self._is_hooked = False
         self._stat = os.stat
         self._fenced: Callable[..., None] = self._look
@@ -86,6 +88,8 @@ class FileLooks:
     ) -> None:
         if self._is_on and frame is not None and _is_look(frame):
             self._fenced(_LOOKS[event], arguments)
+            if pattern := _PATTERNS.get(event):
+                self._tell_pattern(pattern(*arguments))
 
     def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
         for path in islice(paths_of(*arguments), _MOST_FILES):
@@ -125,6 +129,24 @@ _LOOKS: dict[str, Callable[..., Iterable[Any]]] = {
     "os.system": lambda command: _named(None, [command]),
 }
 """Audit events, and the files that are looked at then."""
+
+
+def _all_in(folder: Any) -> str:
+    return "" if isinstance(folder, int) else _pattern_in(folder, "*")
+
+
+def _pattern_in(folder: Any, pattern: Any) -> str:
+    return os.path.join(os.fsdecode(folder or ""), os.fsdecode(pattern))  # noqa: PTH118
+
+
+_PATTERNS: dict[str, Callable[..., str]] = {
+    "os.listdir": _all_in,
+    "os.scandir": _all_in,
+    "glob.glob/2": lambda pattern, _, folder, __: _pattern_in(folder, pattern),
+    "pathlib.Path.glob": lambda folder, pattern: str(folder / pattern),
+    "pathlib.Path.rglob": lambda folder, pattern: str(folder / "**" / pattern),
+}
+"""Audit events, and a pattern for the files that are looked for then."""
 
 
 def _is_look(frame: types.FrameType) -> bool:
