@@ -128,7 +128,7 @@ def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
 def advice_of(evidence: Evidence, cause: CauseId) -> tuple[str, ...]:
     """What the sizes advise, for a memory that was refused; empty for other causes."""
     raised = evidence.raised
-    if cause not in _REFUSED or raised is None:
+    if cause not in _REFUSED or raised is None or evidence.is_bare_log:
         return ()
     gpus = _gpus(evidence) if cause == "gpu_oom" else ()
     return (*about_memory(raised.message, _batch_size(evidence)), *gpus)

@@ -19,8 +19,8 @@ _FRAME = re.compile(
 )
 
 _SAYS_WHERE = re.compile(
-    r"\s*(?:Graph execution error|Detected at|File \"|<stack traces|defined at|-{2,}|Node: "
-    r"|Caused by op|Exception encountered when calling)|    "
+    r"\s*(?:Graph execution error|\d+ root error|Detected at|File \"|<stack traces|defined at|-{2,}"
+    r"|Node: |Caused by op|Exception encountered when calling)|    "
 )
 """Lines of an error of TensorFlow or Keras that tell where it was, not what."""
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)

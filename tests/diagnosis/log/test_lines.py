@@ -27,6 +27,14 @@ DECORATED = [
     ("INFO:tensorflow:it failed", "it failed", ""),
     ("704.7s\t1385\tit failed", "it failed", ""),
     ("704.7s\t1385\t[rank0]: it failed", "it failed", "[rank0]:"),
+    ("[03:04:05] it failed", "it failed", ""),
+    ("[ 7221.101] it failed", "it failed", ""),
+    ("I0102 03:04:05.678901 140223 train.py:101] it failed", "it failed", ""),
+    ("algo-1-7xk2p | it failed", "it failed", "algo-1-7xk2p |"),
+    ("(train, pid=4711) it failed", "it failed", "(train, pid=4711)"),
+    ('[{"stream_name":"stderr","time":12.4,"data":"it failed\\n"}', "it failed", ""),
+    (',{"stream_name":"stderr","time":12.4,"data":"it failed\\n"}', "it failed", ""),
+    ('{"severity":"ERROR","jsonPayload":{"message":"it failed"}}', "it failed", ""),
     ("jax.errors.UnfilteredStackTrace: ValueError: it failed", "ValueError: it failed", ""),
 ]
 BARE = [
@@ -47,6 +55,60 @@ def test_decoration_is_taken_off(raw: str, text: str, group: str) -> None:
 @pytest.mark.parametrize("raw", BARE)
 def test_what_is_no_decoration_stays(raw: str) -> None:
     assert next(split(raw)).text == raw
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "2024-07-01 10:00:0{n},102 - train - {level} - ",
+        "2024-07-01 10:00:0{n}.102 | {level}    | __main__:main:12 - ",
+        "2024-07-01T10:00:0{n}Z {level}  launcher ",
+        "[2024-07-01 10:00:0{n},102] {{subprocess.py:93}} INFO - ",
+        "[2024-07-01T10:00:0{n}.0Z] 1a2b3c4d || ",
+    ],
+)
+def test_what_stands_before_all_lines_behind_the_time_is_taken_off(head: str) -> None:
+    messages = ["Epoch 3/3", "  8/8 - 1s - loss: 0.7", "Killed"]
+    levels = ["INFO", "ERROR", "WARNING"]
+    raws = [
+        head.format(n=n, level=level) + message
+        for n, (level, message) in enumerate(zip(levels, messages, strict=True))
+    ]
+    assert [line.text for line in split("\n".join(raws))] == messages
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ["epoch 1 loss 0.5", "epoch 2 loss 0.4", "epoch 3 loss 0.3"],
+        ["1/8 - loss: 0.5", "2/8 - loss: 0.4", "3/8 - loss: 0.3"],
+        ["step-1 done", "step-2 done", "step-3 done"],
+    ],
+)
+def test_what_counts_is_no_part_of_what_stands_before(messages: list[str]) -> None:
+    raws = [f"2024-07-01 10:00:0{n} {message}" for n, message in enumerate(messages)]
+    assert [line.text for line in split("\n".join(raws))] == messages
+
+
+def test_an_exception_in_a_record_has_its_own_lines() -> None:
+    trace = "Traceback (most recent call last):\\nKeyError: 1"
+    raw = f'{{"event":"it failed","epoch":2,"exception":"{trace}"}}'
+    assert [line.text for line in split(raw)] == [
+        "it failed",
+        "Traceback (most recent call last):",
+        "KeyError: 1",
+    ]
+
+
+def test_a_bar_is_parted_from_what_native_code_says_and_no_word_is_cut() -> None:
+    said = "2021-02-18 20:55:36.002311: E tensorflow/x.cc:951] it failed"
+    assert [line.text for line in split(f"50/61 [===>.] - loss: 0.99{said}")] == [
+        "50/61 [===>.] - loss: 0.99",
+        said,
+    ]
+    assert [line.text for line in split("worker-0   0/1   OOMKilled   2")] == [
+        "worker-0   0/1   OOMKilled   2"
+    ]
 
 
 def test_lines_are_numbered_from_the_given_one() -> None:

@@ -69,7 +69,8 @@ def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
         yield f"A tensor of {words} takes {phrases.size(size_bytes)}: that shape must be a mistake."
         return
     yield f"One tensor of {words} takes {phrases.size(size_bytes)}."
-    if len(dims) > 1 and dims[0] > 1 and batch_size in (None, dims[0]):
+    is_batch = batch_size == dims[0] or (batch_size is None and not shape["numpy"])
+    if len(dims) > 1 and dims[0] > 1 and is_batch:
         if_batch = f"batch_size is {batch_size}:" if batch_size else f"If {dims[0]} is the batch,"
         yield (f"{if_batch} a batch of {dims[0] // 2} needs {phrases.size(size_bytes // 2)} there.")
 

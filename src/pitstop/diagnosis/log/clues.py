@@ -64,7 +64,7 @@ _SAYS_LITTLE = frozenset({"Error", "error", "Exception", "RuntimeError", "OSErro
 """Classes that stand for anything: without frames of the script they accuse nobody."""
 
 _MESSAGES = ("what", "fatal", "uncaught", "check")
-_CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed", "minus")
+_CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed", "made", "minus")
 """Groups of patterns of signs."""
 
 _COUNTED = "in this case"
@@ -246,7 +246,8 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
 
 
 def _tells_of_another(raised: Raised) -> bool:
-    tells_of_an_exit = _TELLS_OF_AN_EXIT.search(raised.message) or _KILLED in raised.message
+    told = raised.message.partition("\n")[0]  # the next lines may be the launcher's
+    tells_of_an_exit = _TELLS_OF_AN_EXIT.search(told) or _KILLED in raised.message
     return raised.name in _WRAPPERS or bool(tells_of_an_exit)
 
 
@@ -274,7 +275,8 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
     if not known:
         others = [raised for raised, _ in rows if raised.name not in _WRAPPERS]
         return (others or [chain[-1]])[-1], None
-    return max(known, key=lambda pair: (not pair[1].is_victim, pair[1].confidence))
+    own = [pair for pair in known if not pair[1].is_victim]
+    return max(own, key=lambda pair: pair[1].confidence) if own else known[-1]
 
 
 # -- signs -----------------------------------------------------------------------

@@ -41,8 +41,10 @@ class Ending:
             return self.exit_code == 0
         if any(each.is_cut and each.headed for each in self.log.tracebacks):
             return False
-        last_failure = max((each.number for each in self._failures), default=0)
-        said = any(line.number > last_failure for line in self.log.completions)
+        last = max((each.number for each in self._failures), default=0)
+        if self.log.progress and self.log.progress[-1].is_before_its_end:
+            last = max(last, self.log.progress[-1].number)  # another training began after it
+        said = any(line.number > last for line in self.log.completions)
         return said or (not self._failures and ran_to_its_end(self.log.progress))
 
     @property
@@ -90,7 +92,7 @@ def _stopped_early(ending: Ending) -> Clue | None:
     """Whole epochs, but fewer than announced, and the script went on: somebody stopped the fit."""
     progress = ending.log.progress
     epochs = [each for each in progress if each.epoch and each.epochs]
-    is_whole = bool(progress) and progress[-1].total and progress[-1].done == progress[-1].total
+    is_whole = bool(progress) and progress[-1].total and not progress[-1].is_before_its_end
     if not epochs or not is_whole or epochs[-1].epoch == epochs[-1].epochs:
         return None
     last = epochs[-1]

@@ -16,7 +16,7 @@ from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, wi
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file"
+    r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file|could not locate"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^(?:Original stack trace for|Caused by op) '",
     re.IGNORECASE,
@@ -24,12 +24,14 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
 _IS_NONE = re.compile(
     r"warning|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
-    r"|0 errors|interpreter state|OOM score|grappler/optimizers"
+    r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)",
     re.IGNORECASE,
 )
 _TELLS_OF_SUCCESS = re.compile(r"\b(?:saved|written|loaded|restored|restoring)\b", re.IGNORECASE)
-_CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
+_CALLED_AN_ERROR = re.compile(
+    r"(?:^|: )(?:E(?:\d{4})? |W .*?(?:op_kernel|executor)\.cc:\d+).*?\] (?P<said>.*)$"
+)
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""

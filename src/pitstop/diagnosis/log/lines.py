@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pitstop.diagnosis import output
+from pitstop.diagnosis.log import heads
 
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|apos|#x?[0-9a-fA-F]{2,4});")
 _TAG = re.compile(r"</?(?:pre|code|span|div|samp|tt|td|li|br|p|b|i)\b[^<>]*>", re.IGNORECASE)
@@ -21,8 +22,8 @@ _LONE_MARKS = re.compile(r"^[\s#>/*;%|`'\"!$-]{1,16}(?:\d{1,2}[.)] )?(?=[A-Za-z_
 _BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*{2,}")
 _LAST_MARKS = re.compile(r"[\s`*]+$")
 _CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
-_ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
-_DATE = r"\d{4}[-/]\d\d[-/]\d\d"
+_ZONE = r"(?:Z| ?[+-]\d\d:?\d\d| (?:UTC|[A-Z]{1,3}T)(?= ))?"
+_DATE = r"(?:\d{2,4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})"
 _SYSLOG = (
     rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \S+ )?[\w./-]+\[\d+\]:(?! segfault at| general prot)"
 )
@@ -30,31 +31,37 @@ _SYSLOG = (
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(
     rf"(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
+    rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$))"
     r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
     r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
-    r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= )|:(?= )))"
+    r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= |$)|:(?= )))"
     r"|(?P<rank>\[(?:(?:rank|Rank|worker|process|default)[ :_-]?\d+|\d+,\d+)\]"
     r"(?:<std(?:err|out)>)?:?)"
     r"|(?P<index>\[\d+\]:?(?= ))"
-    r"|(?P<named_rank>\((?:[\w.<>() -]+ )?(?:pid|ip|rank)=[^)]*\))"
+    r"|(?P<named_rank>\((?:[\w.<>(), -]+ )?(?:pid|ip|rank)=[^)]*\))"
     r"|(?P<task>\d{1,4}:(?= |$))"
-    r"|(?P<service>[\w./-]*\w[-_]\d+ +\|)"
+    r"|(?P<service>[\w./-]*\w[-_]\d[\w-]* +\|)"
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"
     r"|(?P<level>(?:\[(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|stderr|stdout)\]"
-    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?:(?: -| \|)(?= )|(?= \[|: ?\[))"
+    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?:(?: -| \|)(?= )|(?= \[|: ?\[|\t))"
     r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|FATAL):[\w.]+):?)"
+    rf"|(?P<glog>I\d{{4}} {_CLOCK} +\d+ [\w./-]+\.py:\d+\])"
     r"|(?P<quote>>{1,3}(?= |$))"
 )
+_STAMPS = {"time", "clock"}
+_MOSTLY = 0.9
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
+_JSON_TRACES = ("exception", "exc_info", "stack_trace", "traceback")
 _HEADER = "Traceback (most recent call last)"
 _GLUED = re.compile(
-    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)"
+    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)(?<!OOM)"
     r"(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
-    r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |zsh: |terminate called "
-    r"|Fatal Python error: |\^C|Traceback \(most|/\S+\.py:\d+: \w*Warning: )"
+    r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |srun: |zsh: |terminate called "
+    rf"|Fatal Python error: |\^C|Traceback \(most|{_DATE} [\d:.]+: [IWEF] "
+    r"|/\S+\.py:\d+: \w*Warning: )"
 )
 _ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')
 """A traceback in a text as Python's repr() or JSON writes it."""
@@ -133,12 +140,14 @@ class Line:
         text: without decoration, its indentation kept.
         group: of interleaved writers the mark of this one; empty where there is none.
         is_record: a logger began a record with it.
+        is_stamped: a time stood before it.
     """
 
     number: int
     text: str
     group: str = ""
     is_record: bool = field(default=False, compare=False)
+    is_stamped: bool = field(default=False, compare=False)
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
@@ -148,10 +157,27 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     half = _LONGEST_LINE // 2
     kept = [raw if len(raw) <= 2 * half else f"{raw[:half]} ... {raw[-half:]}" for raw in raws]
     lines = [_undecorated(number, raw) for number, raw in enumerate(kept, first_number)]
-    for line in lines:
+    for line in _without_heads(lines):
         known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
         yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
+
+
+def _without_heads(lines: list[Line]) -> list[Line]:
+    """The lines without their common prefix, if nearly all lines begin with a time."""
+    told = [line for line in lines if line.is_stamped]
+    if len(told) < _MOSTLY * sum(1 for line in lines if line.text.strip()):
+        return lines
+    ends = heads.ends_of([line.text for line in told])
+    found = {line.number: end for line, end in zip(told, ends, strict=True) if end}
+    return [_without_head(line, found.get(line.number, 0)) for line in lines]
+
+
+def _without_head(line: Line, end: int) -> Line:
+    if not end:
+        return line
+    rest = _undecorated(line.number, line.text[end:])
+    return replace(rest, group=f"{line.group} {rest.group}".strip())
 
 
 def _unglued(line: Line) -> Iterator[Line]:
@@ -159,6 +185,10 @@ def _unglued(line: Line) -> Iterator[Line]:
 
     A bar ends without a line break; what is printed when its process dies sticks to it.
     """
+    if "\n" in line.text:
+        for text in line.text.split("\n"):
+            yield from _unglued(replace(line, text=text.rstrip()))
+        return
     if _ESCAPED.search(line.text):
         plain = line.text.replace("\\n", "\n").replace('\\"', '"')
         yield from (replace(line, text=text.rstrip()) for text in plain.split("\n"))
@@ -188,7 +218,8 @@ def _prefix_of(text: str) -> re.Pattern[str] | None:
 
 
 def _undecorated(number: int, raw: str) -> Line:
-    text, group = _from_json(raw) if raw.startswith("{") else (raw, "")
+    record = raw.strip("[], ")
+    text, group = (_from_json(record) if record.startswith("{") else None) or (raw, "")
     seen = set[str | None]()
     for _ in range(_MOST_DECORATIONS):
         found = _DECORATION.match(text)
@@ -197,19 +228,24 @@ def _undecorated(number: int, raw: str) -> Line:
         if found.lastgroup in _GROUP_NAMES:
             group = f"{group} {found[0]}".strip()
         seen.add(found.lastgroup)
-        text = text[found.end() :].removeprefix(" ")
-    return Line(number, text.rstrip(), group, "level" in seen)
+        text = text[found.end() :]
+        text = text[1:] if text[:1] in (" ", "\t") else text
+    is_record = bool(seen & {"level", "glog"})
+    return Line(number, text.rstrip(), group, is_record, bool(seen & _STAMPS))
 
 
-def _from_json(raw: str) -> tuple[str, str]:
+def _from_json(raw: str) -> tuple[str, str] | None:
+    """The message of a record with its exception, and its writer; None without a message."""
     try:
         record = json.loads(raw)
     except (ValueError, RecursionError):
-        return raw, ""
-    for name in _JSON_FIELDS:
-        value = record.get(name) if isinstance(record, dict) else None
-        if isinstance(value, str):
-            return output.clean(value.rstrip("\r\n")), str(
-                record.get("rank", record.get("pod", ""))
-            )
-    return raw, ""
+        return None
+    record = record.get("jsonPayload", record)
+    if not isinstance(record, dict):
+        return None
+    words = {name: value for name, value in record.items() if isinstance(value, str)}
+    traces = [words[name] for name in _JSON_TRACES if name in words][:1]
+    names = (*_JSON_FIELDS, "event") if traces else _JSON_FIELDS
+    said = [*[words[name] for name in names if name in words][:1], *traces]
+    text = "\n".join(output.clean(each.rstrip("\r\n")) for each in said)
+    return (text, str(record.get("rank", record.get("pod", "")))) if said else None

@@ -8,20 +8,23 @@ from dataclasses import dataclass, replace
 
 from pitstop.diagnosis.log.lines import Line
 
+_LOGGED = r"(?:(?:INFO|DEBUG) +(?:[\w.:-]+ +){0,2}?)?"
+"""What many loggers put before a message, behind the time."""
 _EPOCH = re.compile(
-    r"^[\W_]*(?:Train(?:ing)? )?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
+    rf"^[\W_]*{_LOGGED}(?:Train(?:ing)? )?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
 )
 _BAR = re.compile(r"(?:^|[\s|\[(:])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
 _STEP = re.compile(
     r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch|it)s?[ :=#]*\[?(?P<done>\d+)"
-    r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)",
+    r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)"
+    r"|^\W*Trial (?P<trial>\d+) (?:complete|finished|pruned)\b",
     re.IGNORECASE,
 )
 _LOOKS_LIKE_TRAINING = re.compile(
     r"loss|acc|━|ETA|it/s|s/it|ms/step|s/step|\d+%\||\]|lr|epoch|step|iter|batch", re.IGNORECASE
 )
-_MEASURED = re.compile(r"loss|acc|sec|lr", re.IGNORECASE)
+_MEASURED = re.compile(r"loss|acc|sec|lr|Trial \d", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
     r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt|^[IWEF] |failed|^\s*[#\"'(]"
 )
@@ -36,23 +39,26 @@ _METRICS = re.compile(r"(?:[\w)][\"']?[:=] ?-?(?:\d|nan|inf).*){2}", re.IGNORECA
 _FINITE = re.compile(r"\bloss\b[\"']?\s*[:=]\s*\d", re.IGNORECASE)
 _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 """What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
-_TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:=]\s*\d*\.\d", re.IGNORECASE)
+_TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:= ]\s*\d*\.\d", re.IGNORECASE)
 """What a loop of the script prints behind `Epoch 3/3`, when that epoch is over."""
 _LAST_ONES = 3
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
-    r"^\W*(?:(?:the )?(?:model )?(?:training|optimi[sz]ation|experiment|job|run|all)"
+    rf"^\W*{_LOGGED}(?:"
+    r"(?:the )?(?:model )?(?:training|optimi[sz]ation|experiment|job|run|all(?: \w+){0,2}?)"
     r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
-    r"|finished training|done training|done[.!]*$|all done|Successfully completed"
+    r"|finished training|done training|all done|Successfully completed|.*Oracle triggered exit"
+    r"|(?:done|finished|completed?|success)(?: (?:ok|cleanly|successfully))?[.!]*$"
     r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
     r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
     r"|Loss for final step|.*Saved pipeline to output directory"
-    r"|.*exited with code 0\b|.*Process finished with exit code 0\b"
+    r"|.*\b(?:exit(?:ed|ing)?|return)(?: with)?[ _]?(?:code|status)\W{1,4}0(?![\d.x])"
+    r"|Results summary$|[\w./-]+ +(?:\d/\d +)?(?:Completed|Succeeded) +\d"
     r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
-    r"|\s*Reason: +Completed|\s*Exit Code: +0$|.*returned successfully)",
+    r"|\s*Reason: +Completed|.*returned successfully)",
     re.IGNORECASE,
 )
 
@@ -119,7 +125,7 @@ def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     if not epochs or epochs[-1].epoch != epochs[-1].epochs:
         return False
     last = progress[-1]
-    return last.is_told or (last.total is not None and last.done == last.total)
+    return last.is_told or (last.total is not None and not last.is_before_its_end)
 
 
 def _of(line: Line) -> LogProgress | None:

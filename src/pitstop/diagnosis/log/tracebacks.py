@@ -49,7 +49,8 @@ _MESSAGE_STOP = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |\[?[IWEF]\d{0,4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
-    r"|command terminated|Command exited |Failed to execute "
+    r"|\*\*\* |command terminated|Command exited |Failed to execute "
+    r"|[\w.-]+ +(?:INFO|WARNING|ERROR) "
     r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pitstop.diagnosis import phrases
+from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import advising, hints
 from pitstop.diagnosis.log.clues import LIKELY, Clue, is_own_fault
@@ -122,8 +123,10 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
         return hints.before(ending.log, clue) or clue
     if clue.weight is Weight.GENERAL:
         # A disk that was full is so still: what fails after it, in whatever way, fails for that.
+        # OpenBLAS interrupts its own process if it cannot start a thread.
         return (
             _before(ending, clue, "disk_full")
+            or _before(ending, clue, "thread_or_process_limit")
             or _before_missing_names(ending, clue)
             or _of_an_operation(ending, clue)
             or _with_frames_below(ending, clue)
@@ -245,12 +248,23 @@ def _finding(ending: Ending, clue: Clue) -> Finding:
 
 
 def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
-    where = f"line {clue.number:,}: " if clue.number else ""
-    yield EvidenceItem("output" if clue.number else "exit status", f"{where}{clue.quote}")
+    number, quote = _telling_line(ending, clue)
+    where = f"line {number:,}: " if number else ""
+    yield EvidenceItem("output" if number else "exit status", f"{where}{quote}")
     if clue.raised and clue.raised.file:
         yield EvidenceItem("exception", f"raised at {clue.raised.place}")
     progress = [each for each in ending.log.progress if each.number <= (clue.number or 1 << 60)]
-    if progress:
+    if progress and progress[-1].number != clue.number:
         line = next(each for each in ending.log.lines if each.number == progress[-1].number)
         text = phrases.shorten(line.text.strip(), 120)
         yield EvidenceItem("progress", f"line {line.number:,}: {text}")
+
+
+def _telling_line(ending: Ending, clue: Clue) -> tuple[int, str]:
+    """The line to quote, which may be below "Graph execution error:"."""
+    said = said_in(clue.raised.message) if clue.raised else ""
+    if not said or said in clue.quote:
+        return clue.number, clue.quote
+    found = (each for each in ending.log.lines if each.number >= clue.number)
+    line = next((each for each in found if said in each.text), None)
+    return (line.number, line.text.strip()) if line else (clue.number, clue.quote)

@@ -193,8 +193,14 @@ def _may_be(row: Signature, raised: Raised) -> bool:
 def _opens_data(raised: Raised) -> bool:
     """The script itself opens a file with HDF5, and neither it nor the call speaks of weights."""
     is_hdf5 = any("h5py/_hl/files" in frame.posix_path for frame in raised.frames)
+    is_seen = any(not frame.is_library for frame in raised.frames)
     told = " ".join([raised.message, *(each.code for each in raised.frames if not each.is_library)])
-    return is_hdf5 and "restoring" not in places_of(raised) and not _OF_WEIGHTS.search(told)
+    return (
+        is_hdf5
+        and is_seen
+        and "restoring" not in places_of(raised)
+        and not _OF_WEIGHTS.search(told)
+    )
 
 
 def _could_not_write(raised: Raised) -> bool:
