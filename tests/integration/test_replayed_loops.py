@@ -133,6 +133,7 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
     ("loop", "reason"),
     [
         ("eager", "gradients are applied outside any tf.function"),
+        ("replicas", "gradients are applied outside any tf.function"),
         ("many", "draws its input by itself"),
     ],
 )

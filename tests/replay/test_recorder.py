@@ -304,11 +304,11 @@ def test_a_function_that_draws_its_input_is_told(make: MakeAttempt) -> None:
 
 def test_gradients_outside_of_functions_are_told_once(make: MakeAttempt) -> None:
     attempt = make()
-    attempt.recorder.applies_gradients()
-    attempt.recorder.applies_gradients()
+    attempt.recorder.eager.applies_gradients()
+    attempt.recorder.eager.applies_gradients()
     attempt.beacon.request_stop(Stop.GRACEFUL)
     with pytest.raises(TrainingStopped):
-        attempt.recorder.applies_gradients()
+        attempt.recorder.eager.applies_gradients()
     reason = only(attempt.events(), LevelKnown).reason
     assert reason.startswith("no step is saved from here on because gradients are applied")
     assert "pitstop.start and run.steps" in reason

@@ -37,8 +37,8 @@ def watch_functions(
     recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
     variable_use.around_read(recorder.reads, recorder.has_read)
-    variable_use.after_write(observing(spoils=True)(recorder.wrote))
-    variable_use.after_gradient(observing()(recorder.took_gradients))
+    variable_use.after_write(observing(spoils=True)(recorder.eager.wrote))
+    variable_use.after_gradient(observing()(recorder.eager.took_gradients))
     private.around_checkpoint_writes(recorder.writes)
     _watch_readers()
     private.on_traced_op(
@@ -50,6 +50,7 @@ def watch_functions(
     )
     drawn_inputs.on_draw(recorder.traced.draws)
     _watch_coordinators(recorder)
+    _watch_replicas(recorder)
     os.register_at_fork(after_in_child=recorder.switch_off)
     return recorder
 
@@ -90,6 +91,16 @@ def _watch_coordinators(recorder: Recorder) -> None:
     owner.__init__, owner.schedule = __init__, scheduled
     for name in ("join", "done"):
         setattr(owner, name, _waiting(recorder, getattr(owner, name)))
+
+
+def _watch_replicas(recorder: Recorder) -> None:
+    original = tf.distribute.Strategy.run
+
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return recorder.eager.replicates(functools.partial(original, self, *args, **kwargs))
+
+    tf.distribute.Strategy.run = run
 
 
 def _waiting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,7 +176,7 @@ def _fit(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _apply(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
-    applies_gradients = observing(spoils=True)(recorder.applies_gradients)
+    applies_gradients = observing(spoils=True)(recorder.eager.applies_gradients)
 
     @functools.wraps(original)
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:

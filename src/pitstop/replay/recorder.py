@@ -22,6 +22,7 @@ from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import ClosureCall, Closures
+from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
@@ -75,7 +76,7 @@ class Recorder:
         self._off = False
         self._loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
-        self._gradients_taken = False
+        self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
         self._closures: Closures | None = None
 
     @property
@@ -96,15 +97,16 @@ class Recorder:
 
     def listens(self) -> bool:
         """Whether a call that is made now is the script's own."""
+        own = self._thread or self.eager.waiting or self._home
         return (
             not (self._place.inside or self._off)
-            and (self._thread or self._home) in (0, threading.get_ident())
+            and own in (0, threading.get_ident())
             and bool(tf.executing_eagerly())
         )
 
     def call(self, call: Call) -> Any:
         taped = private.tape_is_open()
-        self._gradients_taken = False
+        self.eager.forget()
         with self._within():
             if self._repetition is not None:
                 return self._answer(self._repetition, call)
@@ -144,6 +146,9 @@ class Recorder:
 
     @observing(spoils=True)
     def _beside(self, call: Call) -> None:
+        if self.eager.waiting and not self._place.inside:
+            self.eager.replica_called(trains=self.traced.trains(call))
+            return
         if self._loop is None or not self._loop.keeps:
             return
         if self._closures is not None and not isinstance(call, ClosureCall):
@@ -194,42 +199,23 @@ class Recorder:
         with self._within():
             return run() if self._repetition is None else instead()
 
-    def applies_gradients(self) -> None:
-        """The script itself applies a Keras optimizer; raises `TrainingStopped` for a stop."""
-        if not self.listens():
-            return
+    def _keeps(self) -> bool:
+        return self._loop is not None and self._loop.keeps
+
+    @observing(spoils=True)
+    def _eager_step(self) -> None:
+        """A step outside of any function has been taken; raises `TrainingStopped` for a stop."""
+        self.eager.forget()
         with self._within():
+            if self._loop is None and (session := self._take_session()) is not None:
+                nothing = LoopIdentity(Identity(), {})
+                self._loop = LiveLoop(session, self._registry, nothing, self._closures)
+                self._loop.start()
             if self._loop is not None:
                 self._loop.give_up(_EAGER_LOOP)
-            self._eager_step()
-
-    def took_gradients(self) -> None:
-        self._gradients_taken = self.listens()
-
-    def wrote(self, variable: Any) -> None:
-        """The script has changed a variable itself; with gradients in hand, that is a step.
-
-        Raises `TrainingStopped` for a stop.
-        """
-        if not (self._gradients_taken and variable.trainable and self.listens()):
-            return
-        if self._loop is None or not self._loop.keeps:
-            with self._within():
-                self._eager_step()
-
-    def _eager_step(self) -> None:
-        self._gradients_taken = False
-        if self._loop is None:
-            session = self._take_session()
-            if session is None:
-                return
-            nothing = LoopIdentity(Identity(), {})
-            self._loop = LiveLoop(session, self._registry, nothing, self._closures)
-            self._loop.give_up(_EAGER_LOOP)
-            self._loop.start()
-        self._loop.obey_stop()
-        self._loop.step_done(None, zlib.crc32(b""))
-        self._loop.pass_boundary()
+                self._loop.obey_stop()
+                self._loop.step_done(None, zlib.crc32(b""))
+                self._loop.pass_boundary()
 
     @contextmanager
     def unheard(self) -> Iterator[None]:

@@ -187,6 +187,30 @@ def train_eagerly():
     return {"losses": losses}, model.variables
 
 
+def train_on_replicas():
+    """The same on two devices, each step by a call of the strategy."""
+    strategy = two_devices()
+    dataset = strategy.experimental_distribute_dataset(batches_of(1))
+    with strategy.scope():
+        weights = tf.Variable(tf.ones(8))
+
+    def replica_step(batch):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.linalg.matvec(batch, weights) ** 2)
+        gradient = tf.distribute.get_replica_context().all_reduce(
+            "mean", tape.gradient(loss, weights)
+        )
+        weights.assign_sub(0.1 * gradient)
+        return loss
+
+    losses = []
+    for step, batch in enumerate(dataset, 1):
+        each = strategy.run(replica_step, args=(batch,))
+        losses.append(float(strategy.reduce("sum", each, axis=None)))
+        meet("batch", step)
+    return {"losses": losses}, [weights]
+
+
 def batches_of(seed):
     return tf.data.Dataset.from_tensor_slices(make_arrays(seed)[0]).shuffle(100).batch(BATCH)
 
@@ -218,12 +242,16 @@ def train_from_iterator():
     return {"losses": losses}, [weights, total]
 
 
-def train_on_devices():
-    """The same on two devices, in the form of TensorFlow's tutorials."""
+def two_devices():
     cpu = tf.config.list_physical_devices("CPU")[0]
     halves = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(cpu, halves)
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def train_on_devices():
+    """The same on two devices, in the form of TensorFlow's tutorials."""
+    strategy = two_devices()
     dataset = strategy.experimental_distribute_dataset(batches_of(1))
     with strategy.scope():
         weights = tf.Variable(tf.ones(8))
@@ -280,6 +308,7 @@ LOOPS = {
     "gan": train_gan,
     "turns": train_in_turns,
     "eager": train_eagerly,
+    "replicas": train_on_replicas,
     "iterator": train_from_iterator,
     "devices": train_on_devices,
     "many": train_many_steps,

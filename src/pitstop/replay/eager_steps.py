@@ -1,0 +1,86 @@
+"""Steps outside of any `tf.function`: they are counted, and stopped at, and cannot be repeated."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+class EagerSteps:
+    """Gradients that the script takes, and applies, by itself.
+
+    Attributes:
+        waiting: the thread that waits for what a strategy runs on its replicas; 0 for none.
+    """
+
+    def __init__(
+        self,
+        listens: Callable[[], bool],
+        records: Callable[[], bool],
+        count: Callable[[], None],
+    ) -> None:
+        """Watches nothing by itself, see `install`.
+
+        Args:
+            listens: whether what happens now is the script's own.
+            records: whether a loop is recorded, whose steps are calls.
+            count: counts a step; raises `TrainingStopped` for a stop.
+        """
+        self._listens = listens
+        self._records = records
+        self._count = count
+        self._gradients_taken = False
+        self.waiting = 0
+        self._replicas_train = False
+
+    def replicates(self, run: Callable[[], Any]) -> Any:
+        """Runs what a strategy does on its replicas, in threads of its own: one step at most.
+
+        Raises `TrainingStopped` for a stop.
+        """
+        if self.waiting or not self._listens():
+            return run()
+        self.waiting, self._replicas_train = threading.get_ident(), False
+        try:
+            result = run()
+        finally:
+            self.waiting = 0
+        if self._replicas_train:
+            self._count()
+        return result
+
+    def replica_called(self, *, trains: bool) -> None:
+        """A replica has called a function."""
+        self._replicas_train |= trains
+
+    def forget(self) -> None:
+        """What comes now has nothing to do with gradients that were taken before."""
+        self._gradients_taken = False
+
+    def applies_gradients(self) -> None:
+        """The script itself applies a Keras optimizer; raises `TrainingStopped` for a stop."""
+        if self._in_replica():
+            self._replicas_train = True
+        elif self._listens():
+            self._count()
+
+    def took_gradients(self) -> None:
+        self._gradients_taken = self._in_replica() or self._listens()
+
+    def wrote(self, variable: Any) -> None:
+        """The script has changed a variable itself; with gradients in hand, that is a step.
+
+        Raises `TrainingStopped` for a stop.
+        """
+        if not (self._gradients_taken and variable.trainable) or self._records():
+            return
+        if self._in_replica():
+            self._replicas_train = True
+        elif self._listens():
+            self._count()
+
+    def _in_replica(self) -> bool:
+        return bool(self.waiting) and bool(tf.executing_eagerly())
