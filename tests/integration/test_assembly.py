@@ -82,7 +82,13 @@ def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
 ) -> None:
     (tmp_path / "script.py").write_text(SPAWNS)
     member = str(SCRIPTS / "gang_member.py")
-    words = ("run", "--run-dir", "run", "--", sys.executable, "script.py", member, "9", "0")
+    words = ("run", "--run-dir", "run", "--", sys.executable, "script.py", member, "40", "0.1")
+    started = launch.start(tmp_path, *words, before=network, HOME=str(tmp_path))
+    launch.until(lambda: bool(launch.events(tmp_path, FitStarted)))
+    assert launch.call(tmp_path, "stop", "run").returncode == 0
+    stopped = launch.finish(started)
+    assert stopped.returncode == EXIT_STOPPED, stopped.stderr
+    assert b"nothing was saved; run it again" in stopped.stderr
     ended = launch.finish(launch.start(tmp_path, *words, before=network, HOME=str(tmp_path)))
     assert ended.returncode == 0, ended.stderr
     assert "no_gang" in [each.code for each in launch.events(tmp_path, Notice)]

@@ -36,6 +36,12 @@ _NO_GANG = events.Notice(
     "member is saved separately, and may stop and resume at a different step.",
     "Start each of them with `pitstop run`, or all with `pitstop launch`.",
 )
+_ONE_SCRIPT = events.Notice(
+    "no_gang",
+    "The script starts workers that train together, and this `pitstop run` sees one of them: "
+    "nothing is saved, since that one cannot go on alone.  A stop ends all.",
+    "Start the workers with `pitstop launch`, or each with a `pitstop run` of its own.",
+)
 
 
 class GangPart:
@@ -72,6 +78,11 @@ class GangPart:
     def awaits_verdict(self) -> bool:
         """Whether its trainer is gone, and it is open whether another one was gone before it."""
         return self._down and bool(self._gang) and not self._over
+
+    @property
+    def is_split(self) -> bool:
+        """Whether one script has started several members, of which this run sees one."""
+        return len(self._tasks) > 1
 
     @property
     def is_formed(self) -> bool:
@@ -195,10 +206,9 @@ class GangPart:
         if self._waits_since is None or self._gang:
             return
         waited_seconds = now - self._waits_since
-        # Those that one script starts have one supervisor, which is one member.
-        in_vain = len(self._tasks) > 1 or waited_seconds >= _FORM_SECONDS
+        in_vain = self.is_split or waited_seconds >= _FORM_SECONDS
         if in_vain and not self._proposed:
-            yield _NO_GANG
+            yield _ONE_SCRIPT if self.is_split else _NO_GANG
             yield from self._go_alone(_NOT_AGREED)
         elif now >= self._repeat_at:
             self._repeat_at = now + _REPEAT_SECONDS

@@ -19,7 +19,7 @@ from pitstop.supervisor.hangs.hang_monitor import HangMonitor
 from pitstop.supervisor.helpers.mirroring import Mirroring
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
-from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.occurrences import ArenaReceived, Occurrence
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.job_watch import JobWatch
 from pitstop.supervisor.status import Status, live_status
@@ -97,10 +97,17 @@ class AttemptParts:
 
     def ask_checkpoint(self, name: str = "") -> int | None:
         """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
-        step = self.trainers.step_to_save
+        step = None if self.gang.is_split else self.trainers.step_to_save
         if step is not None:
             self.gang.ask_checkpoint(name)
         return step
+
+    def take_arena(self, received: ArenaReceived) -> None:
+        """Hands a trainer's arena to the persister, where its state may be saved."""
+        if self.gang.is_split:
+            os.close(received.fd)
+        else:
+            self.resources.persister.set_arena(received.offer, received.fd)
 
     def conclude(self) -> Iterator[Occurrence]:
         """How the attempt ended is decided, once it is known whose end came first."""

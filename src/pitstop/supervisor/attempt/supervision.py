@@ -81,7 +81,7 @@ class Dispatch:
 
 def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     """By the kind of an occurrence, in the order in which they are called."""
-    desk, trainers, persister = parts.desk, parts.trainers, parts.resources.persister
+    desk, trainers = parts.desk, parts.trainers
     return {
         Trigger: (parts.resources.lifecycle.feed,),
         StopAsked: (parts.stopping.asked,),
@@ -96,7 +96,7 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
         TrainingAsked: (trainers.training_asked,),
         TrainerCameIn: (parts.command.came_in, parts.restoring.came_in),
         TrainerLeft: (trainers.left, parts.command.left),
-        ArenaReceived: (lambda received: persister.set_arena(received.offer, received.fd),),
+        ArenaReceived: (parts.take_arena,),
         SnapshotReport: (parts.saving.taken,),
         RestoreRequest: (parts.restoring.requested,),
         VitalsReport: (parts.flight.on_vitals,),
