@@ -84,6 +84,7 @@ def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
     member = str(SCRIPTS / "gang_member.py")
     words = ("run", "--run-dir", "run", "--", sys.executable, "script.py", member, "40", "0.1")
     started = launch.start(tmp_path, *words, before=network, HOME=str(tmp_path))
+    launch.until((tmp_path / "run" / "run.json").exists)
     launch.until(lambda: bool(launch.events(tmp_path, FitStarted)))
     assert launch.call(tmp_path, "stop", "run").returncode == 0
     stopped = launch.finish(started)

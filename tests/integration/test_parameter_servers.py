@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ EPOCHS, STEPS = 3, 60
 ALL = EPOCHS * STEPS + 1
 SHAPE = ("--workers", "2", "--ps", "2", "--run-dir", "run")
 SLOW, AT_ONCE = "0.1", "0"
+LONGEST_SECONDS = 30.0
 HELD = [[[ALL, ALL], [ALL, ALL]], [[ALL] * 4], EPOCHS]
 """What the script says at its end where no step was lost or repeated."""
 
@@ -42,9 +44,10 @@ class Launched:
     folder: Path
     network: tuple[str, ...]
     python: Interpreter = REAL
+    shape: tuple[str, ...] = SHAPE
 
     def start(self, *options: str, pace: str = SLOW, lease: str = "") -> Started:
-        words = ("launch", *SHAPE, *options, "--", *self.python, SCRIPT, EPOCHS, STEPS)
+        words = ("launch", *self.shape, *options, "--", *self.python, SCRIPT, EPOCHS, STEPS)
         variables = {"SAMPLE_PACE": pace, "PITSTOP_CLUSTER_LEASE": lease}
         return launch.start(self.folder, *words, before=self.network, **variables)
 
@@ -186,3 +189,44 @@ def test_a_frozen_server_is_named_as_the_reason(cluster: Launched) -> None:
     again = launch.finish(cluster.start(pace=AT_ONCE))
     assert again.returncode == 0, again.stderr
     assert cluster.end_words(2) == HELD
+
+
+@pytest.mark.torture
+def test_a_suspended_worker_is_ended_and_the_chief_goes_on(cluster: Launched) -> None:
+    started = cluster.start(lease="3")
+    cluster.until("schedules 90")
+    cluster.processes("worker-1")[1].suspend()
+    ended = launch.finish(started)
+    assert ended.returncode == 128 + signal.SIGKILL, ended.stderr
+    # The step that it was at is repeated.
+    assert re.search(rf"^fetched ({ALL}|{ALL + 1})$", cluster.said(1), re.M)
+    assert "was suspended" in cluster.why("worker-1")
+    assert not launch.processes_in(cluster.folder)
+
+
+@pytest.mark.torture
+def test_a_chief_does_not_wait_for_a_machine_that_is_gone(cluster: Launched) -> None:
+    started = cluster.start("--restarts", "3", lease="3")
+    cluster.until("schedules 90")
+    for process in cluster.processes("worker-1"):
+        process.suspend()
+    began_seconds = time.monotonic()
+    ended = launch.finish(started)
+    assert ended.returncode == EXIT_STOPPED, ended.stderr
+    assert time.monotonic() - began_seconds < LONGEST_SECONDS
+    assert not launch.processes_in(cluster.folder)
+    assert launch.finish(cluster.start(pace=AT_ONCE)).returncode == 0
+    assert cluster.end_words(2) == HELD
+
+
+@pytest.mark.torture
+def test_a_chief_without_workers_is_stopped(tmp_path: Path, network: tuple[str, ...]) -> None:
+    shape = ("--workers", "1", "--ps", "2", "--run-dir", "run")
+    cluster = Launched(tmp_path, network, shape=shape)
+    started = cluster.start()
+    cluster.until("schedules 90")
+    cluster.processes("worker-0")[1].kill()
+    ended = launch.finish(started)
+    assert ended.returncode == EXIT_STOPPED, ended.stderr
+    assert "worker 0 is gone" in cluster.why("chief-0")
+    assert "SIGKILL" in launch.call(tmp_path, "why", "run").stdout.decode()

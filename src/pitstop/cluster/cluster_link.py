@@ -31,6 +31,7 @@ class ClusterLink:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+        self.lease_seconds = LEASE_SECONDS
         self.part: Leading | Following | None = None
         self._problem = ""
         self._ticked_seconds = time.monotonic()
@@ -133,14 +134,14 @@ class ClusterLink:
 
     def _opened(self, spec: ClusterSpec, task: Task) -> Leading | Following:
         endpoint = leader_endpoint(spec, self._environment)
-        lease_seconds = _seconds(self._environment.get(LEASE_VARIABLE, ""))
+        self.lease_seconds = _seconds(self._environment.get(LEASE_VARIABLE, ""))
         known = secret.find(self._environment)
         if task == spec.leader:
             from pitstop.cluster.leader_server import LeaderServer
 
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
-            return Leading(server, lease_seconds, GangLeading(server, spec, task))
+            return Leading(server, self.lease_seconds, GangLeading(server, spec, task))
         assert spec.leader is not None
         from pitstop.cluster.member_client import MemberClient
 
@@ -154,7 +155,7 @@ class ClusterLink:
         )
         client = MemberClient(spec.leader, endpoint, known, introduction)
         client.start()
-        return Following(spec.leader, client, lease_seconds)
+        return Following(spec.leader, client, self.lease_seconds)
 
 
 def _seconds(text: str) -> float:

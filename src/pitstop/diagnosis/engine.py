@@ -55,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     hangs.lost_a_worker,
     servers.released_by_leader,
     servers.store_lost,
+    servers.waited_for_worker,
     servers.lost_a_member,
     servers.server_waits,
     numerics.nan_loss,

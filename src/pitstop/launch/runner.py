@@ -21,7 +21,7 @@ from pitstop.launch.member_process import (
 )
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import signalling
-from pitstop.machine.own_process import is_running
+from pitstop.machine.own_process import is_running, is_suspended
 from pitstop.record import record
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
@@ -165,11 +165,14 @@ class _Launcher:
     def _dismiss(self) -> None:
         """Ends those who remain too long when the leader has ended, or one that all need.
 
-        Who waits for all the others to begin would wait without end for one that has ended.
+        One that is suspended then would not hear of it.  Who waits for all the others to begin
+        would wait without end for one that has ended.
         """
         over_seconds = time.monotonic() - self._dismiss_at
+        is_over, patience_seconds = self._dismiss_at < math.inf, self._request.grace_seconds
         for each in self._living:
-            if over_seconds >= self._request.grace_seconds + _SAVE_SECONDS:
+            suspended = is_over and is_suspended(each.pid)
+            if suspended or over_seconds >= patience_seconds + _SAVE_SECONDS:
                 each.kill()
             elif over_seconds >= 0 or (self._is_short and each.assembles):
                 each.dismiss()

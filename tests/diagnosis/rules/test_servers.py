@@ -13,6 +13,7 @@ from pitstop.events import (
     MemberEnded,
     MemberReleased,
     MemberRestarted,
+    Notice,
     RoleTaken,
     ScriptEnded,
     StopRequested,
@@ -129,6 +130,19 @@ def test_a_chief_without_its_parameter_server_names_it(gone: Event) -> None:
     finding = finding_of(attempt_of(chief, worker, gone, exited(1), state="failed"))
     assert finding.cause == "worker_lost"
     assert "ps 1 on host" in finding.summary
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed"])
+def test_a_chief_that_has_waited_for_a_worker_names_it(state: str) -> None:
+    gone = Notice("worker_lost", "worker 1 is gone and the training cannot continue: ending it.")
+    stop = StopRequested(
+        "cluster", "now", reason="worker 1 is gone and the training cannot continue"
+    )
+    ended = killed("SIGKILL", oom_kills=None, kernel_lines=None)
+    asked = (stop,) if state == "stopped" else ()
+    finding = finding_of(attempt_of(COORDINATES, FIT, gone, *asked, ended, state=state))
+    assert finding.cause == "worker_lost"
+    assert finding.summary.startswith("worker 1 is gone")
 
 
 def test_a_chief_that_was_killed_did_not_lose_the_servers_that_end_behind_it() -> None:

@@ -25,6 +25,8 @@ _STORE_ENDS = {
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
 _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _SEEN_WAITING = 0.9
+_WORKER_GONE = "worker_lost"
+"""The code of a notice of `pitstop.supervisor.attempt.membership`."""
 
 
 def released_by_leader(evidence: Evidence) -> Finding | None:
@@ -66,6 +68,16 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
         return None
     task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
     return tell("store_lost", [seen], task=task, how=f"{task} no longer responded")
+
+
+def waited_for_worker(evidence: Evidence) -> Finding | None:
+    """A worker has gone, and the training has waited for what that was given."""
+    for entry in reversed(evidence.entries):
+        event = entry.event
+        if isinstance(event, events.Notice) and event.code == _WORKER_GONE:
+            task = event.message.partition(" is gone")[0]
+            return tell("worker_gone", [EvidenceItem("journal", event.message)], task=task)
+    return None
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:

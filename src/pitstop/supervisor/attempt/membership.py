@@ -6,6 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS
 from pitstop.cluster.messages import Beat, Release
@@ -14,12 +15,15 @@ from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import (
     Event,
     MemberEnded,
+    MemberJoined,
     MemberReleased,
     MemberRestarted,
     Notice,
     StopRequested,
+    TrainingStalled,
 )
 from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.link.beacon import Phase
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptResources
@@ -35,25 +39,45 @@ _TERMINATED = 128 + signal.SIGTERM
 """The exit code of who trains, and nothing is saved."""
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"
-_WITHOUT_STORE_SECONDS = 6.0
+_WORKER_LOST = "worker_lost"
+_WITHOUT_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
+_BACK_SECONDS = 60.0
+"""For a worker to be started again by whoever had started it; TensorFlow waits without end."""
+_WITHOUT_STEPS = 10
+"""So many more, where other workers may be at work."""
 
 
 @record
-class _LostStore:
-    """A parameter server that has gone, when (CLOCK_MONOTONIC), and the step that was done."""
+class _LostMember:
+    """A member that has gone, since when nothing is done (CLOCK_MONOTONIC), and the step that was.
+
+    `stores`: it had variables; else steps that it had been given may never end.
+    """
 
     task: str
     at_seconds: float
     step: int
+    stores: bool
+
+
+def _stores(task: str) -> bool:
+    return Task.parse(task).kind == STORES
 
 
 class Membership:
     """Hears the other members, and tells them what this run does."""
 
     def __init__(
-        self, resources: AttemptResources, desk: RequestDesk, trainers: TrainerReception
+        self,
+        resources: AttemptResources,
+        desk: RequestDesk,
+        trainers: TrainerReception,
+        *,
+        launched: bool,
     ) -> None:
+        """`launched`: all members are on this machine, and end with their `pitstop launch`."""
+        self._launched = launched
         self._resources = resources
         self._desk = desk
         self._trainers = trainers
@@ -61,7 +85,8 @@ class Membership:
         self._watched = False
         self._ends_at_seconds = 0.0
         self._workers_until_seconds: float | None = None
-        self._store_lost: _LostStore | None = None
+        self._lost: _LostMember | None = None
+        self._suspended_since: float | None = None
 
     def begin(self) -> None:
         """An earlier attempt may have joined."""
@@ -94,19 +119,50 @@ class Membership:
         ):
             self._workers_until_seconds = None
             self._desk.release(EXIT_STOPPED)
-        yield from self._end_without_store()
+        if self._resources.lifecycle.is_calm:
+            yield from self._end_without_member()
+            yield from self._end_suspended()
 
-    def _end_without_store(self) -> Iterator[Occurrence]:
-        """Ends a training whose variables are gone, where it waits for them."""
-        lost, step = self._store_lost, self._resources.beacon.progress().step
-        if lost is None or not self._resources.lifecycle.is_calm:
+    def _end_without_member(self) -> Iterator[Occurrence]:
+        """Ends a training that waits for a member which is gone."""
+        lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
+        if lost is None:
             return
-        if step != lost.step:
-            self._store_lost = None  # What was lost is only the word of it.
-        elif time.monotonic() - lost.at_seconds >= _WITHOUT_STORE_SECONDS:
-            self._store_lost = None
-            message = f"{lost.task} is gone and the training cannot continue: ending it."
-            yield Notice(_STORE_LOST, message)
+        waits = lost.stores or progress.phase is Phase.WAITING
+        if progress.step != lost.step and lost.stores:
+            self._lost = None  # What was lost is only the word of it.
+        elif progress.step != lost.step or not waits:
+            self._lost = replace(lost, at_seconds=now, step=progress.step)
+        elif now - lost.at_seconds >= self._patience_seconds(lost, progress.step_seconds):
+            self._lost = None
+            reason = f"{lost.task} is gone and the training cannot continue"
+            yield Notice(_STORE_LOST if lost.stores else _WORKER_LOST, f"{reason}: ending it.")
+            if self._launched and not lost.stores:
+                # Nobody starts it again, and no other attempt could begin without it.
+                yield StopAsked(StopRequested("cluster", "now", reason=reason))
+            else:
+                yield Trigger.HUNG
+
+    def _patience_seconds(self, lost: _LostMember, step_seconds: float) -> float:
+        if lost.stores:
+            return _WITHOUT_SECONDS
+        until_back = _WITHOUT_SECONDS if self._launched else _BACK_SECONDS
+        return until_back + _WITHOUT_STEPS * step_seconds
+
+    def _end_suspended(self) -> Iterator[Occurrence]:
+        """Ends a process that is suspended, and that the leader and others wait for."""
+        role, now = self._resources.attempt_state.role, time.monotonic()
+        pid = self._trainers.watched_pid or (role.pid if role else 0)
+        if not (self._cluster.follows and pid and is_suspended(pid)):
+            self._suspended_since = None
+            return
+        self._suspended_since = self._suspended_since or now
+        seconds = now - self._suspended_since
+        if seconds >= self._cluster.lease_seconds:
+            progress = self._resources.beacon.progress()
+            phase = role.role if role else progress.phase.name.lower()
+            place = f"process {pid} was suspended, and others of the cluster wait for it"
+            yield TrainingStalled(seconds, phase, progress.step, "stopped", place, "kill")
             yield Trigger.HUNG
 
     def suspend(self) -> None:
@@ -173,26 +229,34 @@ class Membership:
                 yield StopAsked(event)
             else:
                 yield event
-            if task := self._lost_store(event):
-                step = self._resources.beacon.progress().step
-                self._store_lost = _LostStore(task, time.monotonic(), step)
+            self._lost = self._lost_with(event) or self._lost
             if isinstance(event, MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
 
-    def _lost_store(self, event: Event) -> str:
-        """The parameter server with which variables of this training have gone; or empty.
+    def _lost_with(self, event: Event) -> _LostMember | None:
+        """The parameter server with which variables of this training have gone, or a worker.
 
         A session of TensorFlow's goes on by itself, from its checkpoint, with one that has been
-        started again.
+        started again.  TensorFlow goes on without a worker that has ended, not without one that is
+        silent, and not without all.
         """
         attempt_state = self._resources.attempt_state
         coordinates = attempt_state.role is not None and attempt_state.role.role == "coordinator"
+        if not (coordinates or attempt_state.saves_itself):
+            return None
         match event:
-            case MemberRestarted() if not coordinates:
-                return ""
-            case MemberRestarted() | MemberEnded() if coordinates or attempt_state.saves_itself:
-                return event.task if Task.parse(event.task).kind == STORES else ""
-        return ""
+            case MemberJoined(task) if self._lost and task == self._lost.task:
+                self._lost = None
+            case MemberEnded(task, _, state):
+                if _stores(task) or (coordinates and state != "completed"):
+                    return self._lost_now(task)
+            case MemberRestarted(task) if coordinates and _stores(task):
+                return self._lost_now(task)
+        return None
+
+    def _lost_now(self, task: str) -> _LostMember:
+        step = self._resources.beacon.progress().step
+        return _LostMember(task, time.monotonic(), step, _stores(task))
 
     def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:

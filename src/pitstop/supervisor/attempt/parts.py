@@ -60,7 +60,8 @@ class AttemptParts:
             rolls_back=plan.request.settings.rolls_back,
         )
         self.command = Command(plan, resources, self.trainers, running)
-        self.membership = Membership(resources, self.desk, self.trainers)
+        launched = bool(plan.request.launcher_pid)
+        self.membership = Membership(resources, self.desk, self.trainers, launched=launched)
         self.gang = GangPart(plan, resources, self.restoring)
         self.stopping = Stopping(
             plan, resources, self.command, self.trainers, self.saving, self.membership, self.gang

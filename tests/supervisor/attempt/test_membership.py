@@ -1,0 +1,120 @@
+"""A leader whose member is gone, and a member whose process is suspended: who ends what."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pitstop.events import (
+    Event,
+    MemberEnded,
+    MemberJoined,
+    Notice,
+    RoleTaken,
+    StopRequested,
+    TrainingStalled,
+)
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.machine.own_process import is_suspended
+from pitstop.supervisor.attempt import membership
+from pitstop.supervisor.attempt.membership import Membership
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
+from pitstop.supervisor.lifecycle.table import State, Trigger
+from pitstop.supervisor.records.attempt_state import AttemptState, tell
+from tests.integration.supervisor import launch
+
+
+class Run:
+    """One run of a cluster, and what its link says next."""
+
+    def __init__(self, beacon: Beacon, role: RoleTaken) -> None:
+        self.said: list[Event] = []
+        self.cluster: Any = SimpleNamespace(
+            part="there", follows=None, lease_seconds=0.0, tick=self._take, has_workers=True
+        )
+        self.resources: Any = SimpleNamespace(
+            run=SimpleNamespace(cluster=self.cluster),
+            beacon=beacon,
+            attempt_state=tell(AttemptState(), role, 0.0),
+            lifecycle=SimpleNamespace(state=State.RUNNING, is_calm=True, is_live=True),
+        )
+
+    def _take(self, _beat: Any) -> list[Event]:
+        said, self.said = self.said, []
+        return said
+
+    def part(self, *, launched: bool) -> Membership:
+        nobody: Any = SimpleNamespace(has_waiting=False, watched_pid=0)
+        return Membership(cast(Any, self.resources), nobody, nobody, launched=launched)
+
+
+@pytest.fixture
+def chief(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """A coordinator that waits for its workers, and has no patience."""
+    monkeypatch.setattr(membership, "_WITHOUT_SECONDS", 0.0)
+    monkeypatch.setattr(membership, "_BACK_SECONDS", 0.0)
+    with closing(Beacon.create()) as beacon:
+        beacon.write_phase(Phase.WAITING)
+        yield Run(beacon, RoleTaken("coordinator", 1, "chief 0"))
+
+
+def ended(part: Membership) -> list[Occurrence]:
+    return [each for each in part.tick() if not isinstance(each, MemberEnded | MemberJoined)]
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_a_chief_that_waits_for_a_lost_worker_is_ended(chief: Run, *, launched: bool) -> None:
+    part = chief.part(launched=launched)
+    chief.said = [MemberEnded("worker 1", "host", "lost")]
+    notice, *rest = ended(part)
+    assert isinstance(notice, Notice)
+    assert "worker 1 is gone" in notice.message
+    if launched:
+        reason = "worker 1 is gone and the training cannot continue"
+        assert rest == [StopAsked(StopRequested("cluster", "now", reason=reason))]
+    else:
+        assert rest == [Trigger.HUNG]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [MemberEnded("worker 1", "host", "completed", 0)],
+        [MemberEnded("worker 1", "host", "lost"), MemberJoined("worker 1", "host", 7)],
+    ],
+)
+def test_a_worker_that_is_back_or_done_is_not_waited_for(chief: Run, said: list[Event]) -> None:
+    chief.said = said
+    assert ended(chief.part(launched=True)) == []
+
+
+def test_a_chief_that_does_something_else_is_left_alone(chief: Run) -> None:
+    part = chief.part(launched=True)
+    chief.resources.beacon.write_phase(Phase.TRAIN)
+    chief.said = [MemberEnded("worker 1", "host", "lost")]
+    assert ended(part) == []
+    assert ended(part) == []
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_suspended_server_is_ended_where_a_leader_waits(*, follows: bool) -> None:
+    with closing(Beacon.create()) as beacon, subprocess.Popen(["sleep", "60"]) as process:
+        run = Run(beacon, RoleTaken("server", process.pid, "worker 1"))
+        run.cluster.follows = follows
+        part = run.part(launched=True)
+        assert ended(part) == []
+        process.send_signal(signal.SIGSTOP)
+        launch.until(lambda: is_suspended(process.pid))
+        told = ended(part)
+        process.kill()
+    assert bool(told) == follows
+    if follows:
+        assert isinstance(told[0], TrainingStalled)
+        assert told[0].doing == "stopped"
+        assert told[1:] == [Trigger.HUNG]
