@@ -77,6 +77,7 @@ def test_nobody_waits_for_a_member_of_a_launch_that_has_failed(
     assert b"worker 0 was stopped because another member had ended (exit code 75)" in ended.stderr
 
 
+@pytest.mark.timeout(300)
 def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
     tmp_path: Path, network: tuple[str, ...]
 ) -> None:

@@ -96,6 +96,10 @@ class Repetition:
         loop, described = self.loop, self._saved.state["replay"]
         EARLIER.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
         loop.first_random = decode(described["random"], self._saved.tensors)
+        if self._closures is not None:
+            # TensorFlow would wait for the first one below, and hold the interpreter's lock
+            # meanwhile, without which a `py_function` of it does not end.
+            self._closures.schedule.settles()
         randomness.restore(loop.first_random)
         position = self._saved.position
         loop.step, loop.done = position.step, position.step_in_epoch
