@@ -16,6 +16,7 @@ from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import kernel_log
 from pitstop.observation.kernel_log import KernelLog, KernelMessage
 
+# Journals store these texts, and rules compare them: keep them unchanged.
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
 OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
