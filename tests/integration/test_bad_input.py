@@ -89,7 +89,7 @@ def test_script_that_trains_in_the_background(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "daemonizes.py", ("trainer.pid",))
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
-    assert _says(ended, "went into the background", "supervised until its last process ends")
+    assert _says(ended, "moved to the background", "supervised until its last process ends")
     assert (tmp_path / "trainer.pid.done").exists()
     assert run.last(FitEnded).step == 60
     assert run.processes() == []
@@ -99,7 +99,7 @@ def test_script_that_does_not_train(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "no_training.py")
     ended = run.attempt()
     assert ended.returncode == 0
-    assert _says(ended, "No Keras training was seen", "Snapshots need `model.fit`")
+    assert _says(ended, "No Keras training was detected", "Snapshots need `model.fit`")
 
 
 # -- run folders that cannot be used -------------------------------------------------

@@ -88,7 +88,7 @@ def test_a_script_that_differs_each_time_is_not_blamed_on_the_resume(
     assert found["verdict"] == "not_reproducible"
     assert found["repetition"]["step"]["step"] == 1
     assert [each["id"] for each in found["repetition"]["reasons"]][:1] == ["seeds_not_set"]
-    assert "once more without interruption" in said
+    assert "again without interruption" in said
 
 
 def test_a_script_that_fails_by_itself_is_a_wrong_use(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_stop_within_an_epoch_saves_all_steps(
     assert (restored.step, restored.step_in_epoch) == (stopped.step, stopped.step - STEPS)
     level = launch.events(cluster.members, LevelKnown, "chief-0")[-1]
     assert level.level == restored.level == "not_exact"
-    assert "begin their input anew" in level.reason
+    assert "restart their input" in level.reason
 
 
 @pytest.mark.torture

@@ -296,7 +296,7 @@ def test_one_command_saves_all_members_of_a_launch_at_one_step(
     assert saved[0] == saved[1]
     assert saved[0].name == "mine"
     assert f"saved step {saved[0].step} ".encode() in asked.stdout
-    assert b"all members have it" in asked.stdout
+    assert b"all members saved it" in asked.stdout
     for index in (0, 1):
         assert launch.status(members, f"worker-{index}")["common_step"] >= saved[0].step
     for each in psutil.Process(started.pid).children(recursive=True):

@@ -84,7 +84,7 @@ def test_a_session_that_saves_nothing_is_left_behind_a_step(
     run = training(tmp_path, forked, "while", folder="none")
     first = run.start()
     run.until_training(10)
-    assert "nothing of it is saved" in run.status()["level_reason"]
+    assert "nothing is saved" in run.status()["level_reason"]
     assert b"nothing to save" in run.pitstop("checkpoint").stderr
     assert run.pitstop("stop").returncode == 0
     assert launch.finish(first).returncode == SIGTERM_CODE

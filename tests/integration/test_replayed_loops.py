@@ -134,7 +134,7 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
     [
         ("eager", "gradients are applied outside any tf.function"),
         ("replicas", "gradients are applied outside any tf.function"),
-        ("many", "draws its input by itself"),
+        ("many", "reads its own input"),
     ],
 )
 def test_a_loop_that_cannot_be_repeated_says_so(loop: str, reason: str, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_sampler_that_begins_anew_after_an_interruption_is_not_exact(
     run = KerasRun(tmp_path, "sweep.py", ("sampler",), ("--every", "5steps"), interpreter=forked)
     assert run.attempt("--die-at-step", "50").returncode != 0
     assert run.attempt().returncode == 0
-    assert "does not go on" in run.events(LevelKnown, 2)[0].reason
+    assert "does not continue" in run.events(LevelKnown, 2)[0].reason
     assert {event.level for event in run.events(LevelKnown, 2)} == {"not_exact"}
 
 

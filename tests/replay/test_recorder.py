@@ -141,7 +141,7 @@ def test_looks_between_two_calls_come_in_any_order(make: MakeAttempt) -> None:
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        (tf.constant([0.1]), "call 2 of its loop was _train_step(float32[]) and is now"),
+        (tf.constant([0.1]), "call 2 of its loop was _train_step(float32[]) but is now"),
         (tf.constant(1), "is now _train_step(int32[])"),
     ],
 )

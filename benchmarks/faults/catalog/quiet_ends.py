@@ -20,14 +20,14 @@ QUIET_ENDS: tuple[Scenario, ...] = (
         _STOPPED,
         args="--callbacks plateau --epochs 8 --decoys memory",
         among="stop_training",
-        says=r"EarlyStopping(?!.*blew up)",
+        says=r"EarlyStopping(?!.*exploded)",
     ),
     scenario(
         "03-early-stopping-blow-up",
         _STOPPED,
         args="--model digits --callbacks blow_up --epochs 8",
         among="stop_training",
-        says="EarlyStopping.*blew up",
+        says="EarlyStopping.*exploded",
     ),
     scenario(
         "04-callback-stops",

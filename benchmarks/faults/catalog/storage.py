@@ -44,7 +44,7 @@ STORAGE: tuple[Scenario, ...] = (
             "disk_full",
             args="--model digits --callbacks keras",
             among="storage",
-            says="file size|limit on file",
+            says="file size",
             grounds=(words(inner="ulimit -f 8"),),
         ),
         # The log itself would grow over the limit.

@@ -186,7 +186,7 @@ def test_who_may_write(tmp_path: Path, server: S3Server) -> None:
 
     new = _run(tmp_path / "first", server, "--new")
     assert new.returncode == 2
-    assert b"holds a run" in new.stderr
+    assert b"contains a run" in new.stderr
     stranger = _run(tmp_path / "first", server, AWS_SECRET_ACCESS_KEY="not-it")
     assert stranger.returncode == 1
     assert b"Check the credentials" in stranger.stderr
@@ -198,7 +198,7 @@ def test_credentials_that_end_do_not_end_the_training(tmp_path: Path, server: S3
     server.stop()
     server.start(secret="another")
     failed = until(lambda: [each for each in _events(tmp_path, UploadFailed) if each.needs_user])
-    assert "is refused" in failed[0].error
+    assert "is denied" in failed[0].error
     assert process.poll() is None
     ended = _stop(process)
     assert ended.returncode == 75
@@ -306,4 +306,4 @@ def test_newest_checkpoint_that_is_damaged_in_the_mirror(tmp_path: Path, server:
     again = _start(tmp_path / "there", server)
     restored = until(lambda: _events(tmp_path / "there", Restored))
     assert restored[-1].step < int(newest.parent.name.partition(".")[0])
-    assert f"{newest.parent.name} in {URL} is left out: state.json" in _stop(again).stderr.decode()
+    assert f"{newest.parent.name} in {URL}: state.json" in _stop(again).stderr.decode()

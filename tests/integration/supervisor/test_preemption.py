@@ -131,7 +131,7 @@ def test_a_metadata_server_that_is_not_there_is_told_and_training_goes_on(tmp_pa
     until_line(run, b"step 5\n")
     until(lambda: [e for e in events(tmp_path, Notice) if e.code == "preemption_unwatched"])
     assert call(tmp_path, "stop", "run").returncode == 0
-    assert b"Google Compute Engine cannot be asked" in finish(run).stderr
+    assert b"Cannot ask Google Compute Engine" in finish(run).stderr
 
 
 def test_a_machine_of_no_cloud_is_not_asked_about(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_would_come_back_is_not_tried_again(tmp_path: Path, script: str, ca
     assert ended.returncode == 1
     assert len(events(tmp_path, AttemptEnded)) == 1
     assert last(tmp_path, RestartRefused).cause == cause
-    assert b"not started again" in ended.stderr
+    assert b"not restarted" in ended.stderr
 
 
 def test_a_server_of_files_that_went_away_is_tried_again(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_two_control_c_stop_at_once(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "--no-status-line", "--", sys.executable, TRAINER, *words)
     terminal.until(b"step 5\r\n")
     terminal.type(b"\x03")
-    terminal.until(b"once more")
+    terminal.until(b"press Ctrl-C again")
     terminal.type(b"\x03")
     assert terminal.wait() == 75
     assert [each.urgency for each in events(tmp_path, StopRequested)] == ["graceful", "now"]

@@ -61,7 +61,7 @@ def test_a_suspended_trainer_is_told_of_never_ended_and_goes_on(tmp_path: Path) 
     ended = finish(run)
     assert ended.returncode == 75
     assert len(_stalls(tmp_path)) == 1
-    assert b"the training goes on" in ended.stderr
+    assert b"the training continues" in ended.stderr
 
 
 def test_a_trainer_that_does_nothing_is_ended_as_asked_and_its_snapshot_saved(

@@ -91,7 +91,7 @@ def test_failed_run_names_the_code_and_the_next_command() -> None:
     for state in (State.STOPPED, State.COMPLETED, State.FAILED):
         [line] = final_lines(state, 1, refused, _RUN)
         assert "would fail the same way" in line
-        assert "to go on" not in line
+        assert "to resume" not in line
     lines = final_lines(State.FAILED, 137, AttemptState(), _RUN)
     assert "exit code 137; nothing was saved" in lines[0]
     assert f"pitstop why {_RUN}" in lines[1]
