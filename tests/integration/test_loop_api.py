@@ -20,6 +20,19 @@ KILLED = 128 + 9
 KILL = (-9, "killed_from_outside")
 STOP = (75, "preempted_or_terminated")
 
+_PRINTS_CHILDREN = """
+import os
+import tensorflow as tf
+import pitstop
+from pitstop.flight.processes import descendants
+
+steps = tf.Variable(0)
+run = pitstop.start("run", steps=steps)
+for _ in run.steps(2):
+    steps.assign_add(1)
+print(descendants([os.getpid()]))
+"""
+
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
@@ -95,6 +108,22 @@ def test_without_a_launcher(
     assert b"exact" in ended.stderr
     assert_identical(expected, script.folder / OUT)
     assert script.cause() == "completed_normally"
+
+
+def test_the_supervisor_is_no_child_of_the_script(tmp_path: Path, forked: Interpreter) -> None:
+    """Ray kills the children of a worker that ends."""
+    script = tmp_path / "train.py"
+    script.write_text(_PRINTS_CHILDREN)
+    ended = subprocess.run(
+        [*forked, script],
+        cwd=tmp_path,
+        env=launch.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=90,
+    )
+    assert ended.stdout == "[]\n"
 
 
 def test_under_the_launcher_its_folder_holds(tmp_path: Path, forked: Interpreter) -> None:

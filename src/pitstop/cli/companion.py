@@ -8,6 +8,7 @@ and supervises the process that started it.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,15 @@ def read_request(text: str) -> RunRequest:
     )
 
 
+def _leave_parent() -> None:
+    """Goes on in a process that is no child of the trainer.
+
+    Ray and others kill the children of a worker when it ends.  A kernel waits for its child.
+    """
+    if os.fork():
+        os._exit(0)
+
+
 def accompany(arguments: Sequence[str]) -> int:
     # Who is told the socket is not told of an error that comes later.
     with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
@@ -50,6 +60,8 @@ def accompany(arguments: Sequence[str]) -> int:
 
         try:
             request = read_request(arguments[0])
+            if not request.kernel:
+                _leave_parent()
             outcome = supervise(request, say, lambda path: tell(socket=path))
         except PitstopError as error:
             tell(message=error.message, remedy=error.remedy)

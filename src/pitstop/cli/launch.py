@@ -33,6 +33,7 @@ _OWN = (
     "launcher_pid",
     "command",
     "cluster",
+    "stopped_code",
     "help_all",
 )
 _USED_HERE = ("grace", "signals", "take", "force")

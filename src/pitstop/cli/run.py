@@ -21,6 +21,7 @@ from pitstop.cli.run_options import (
     training_options,
 )
 from pitstop.errors import UserError
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
@@ -54,7 +55,8 @@ TOPICS = {
     "--help-all",
     "The run": "--local-dir --cluster --from --take --force --deterministic --input --flight "
     "--no-status-line --dry-run",
-    "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
+    "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure "
+    "--stopped-code",
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
     "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom --on-bad-record",
 }
@@ -102,6 +104,13 @@ TOPICS = {
     help="Source of the cluster's description: TF_CONFIG, or the Slurm step, in which each task "
     "is a worker.  [default: auto, TF_CONFIG if it is set]",
 )
+@click.option(
+    "--stopped-code",
+    type=click.IntRange(1, 255),
+    default=EXIT_STOPPED,
+    help="Exit code of a stopped run, for a scheduler that retries after certain codes only.  "
+    "[default: 75]",
+)
 @stop_options
 @retention_options
 @supervision_options
@@ -123,6 +132,7 @@ def run(
     max_time: float | None,
     stop_when: str,
     cluster: str,
+    stopped_code: int,
     stops: StopPolicy,
     retention: Retention,
     care: SupervisionOptions,
@@ -172,7 +182,8 @@ def run(
             say(f"{request.run_dir} is complete; use --new to rename it and start over.")
         late_reports.leave(request.run_dir, say)
     finally:
-        context.exit(outcome.exit_code)
+        code = outcome.exit_code
+        context.exit(stopped_code if code == EXIT_STOPPED else code)
 
 
 def _foretell(

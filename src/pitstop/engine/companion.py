@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from pitstop.cluster.spec import members
+from pitstop.engine.request import take
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
 
@@ -52,9 +54,12 @@ def start_companion(request: CompanionRequest) -> str:
         os.environ[ENV_SOCKET] = host
         return host
     companion = launch(request)
-    # It outlives this process, and nobody here waits for it.
-    companion.process.returncode = 0
+    # What was started has left a process that is no child of this one.
+    companion.process.wait()
     os.environ[ENV_SOCKET] = companion.socket_path
+    if members(os.environ) > 1:
+        # Its strategy may have been made before anybody looked.
+        take(companion.socket_path, "replica", {}, "")
     return companion.socket_path
 
 
@@ -90,8 +95,7 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
     said = json.loads(line) if line else {}
     if "socket" in said:
         return Companion(companion, str(said["socket"]))
-    # It ends by itself, and nobody here waits for it.
-    companion.returncode = 0
+    companion.wait()
     if "message" in said:
         raise RunUnavailable(said["message"], said["remedy"])
     raise EnvironmentFault(

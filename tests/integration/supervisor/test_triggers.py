@@ -69,6 +69,14 @@ def _check_saved_at_a_step(folder: Path, code: int) -> None:
     assert processes_in(folder) == []
 
 
+def test_a_scheduler_gets_the_code_that_it_retries(tmp_path: Path) -> None:
+    run = _train_with(tmp_path, "--stopped-code", "143")
+    until_line(run, b"step 5\n")
+    (tmp_path / "run" / "stop").touch()
+    assert finish(run).returncode == 143
+    assert last(tmp_path, AttemptEnded).exit_code == 75
+
+
 def test_a_file_in_the_run_folder_stops_it_and_is_gone(tmp_path: Path) -> None:
     run = run_trainer(tmp_path)
     until_line(run, b"step 5\n")

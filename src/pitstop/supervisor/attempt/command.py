@@ -187,13 +187,20 @@ class Command:
         progress = self._resources.beacon.progress()
         role = found.role.role if found.role else ""
         yield trainer_exited(self._wait_status, progress, machine, time.monotonic_ns(), role)
-        if self._plan.request.kernel and not (found.trains or found.stop_requested):
+        ended = not (found.trains or found.stop_requested)
+        if (self._plan.request.kernel and ended) or self._is_ended_by_host:
             # However a kernel goes: all that it has trained had come to its end.
             self._found, self._wait_status = replace(found, script_ended=True), 0
         if decide(self._found, self._wait_status).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
             yield from self._trainers.if_unreported(NO_TRAINING)
         yield Trigger.TRAINER_GONE
+
+    @property
+    def _is_ended_by_host(self) -> bool:
+        """Whether the process was ended after its training: Ray's workers end with 1, or unseen."""
+        is_adopted = isinstance(self.main, AdoptedProcess)
+        return is_adopted and self._found.over and self._wait_status in (None, _UNKNOWN_FAILURE)
 
     def _descendants(self) -> list[int]:
         run, persister = self._resources.run, self._resources.persister

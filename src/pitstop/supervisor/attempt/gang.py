@@ -109,7 +109,9 @@ class GangPart:
     @property
     def _left_in_order(self) -> bool:
         """Whether its trainer has stopped, and saved: the others may be about to."""
-        return self.has_stopped or self._resources.attempt_state.trainer_stopped
+        found = self._resources.attempt_state
+        ended = found.over and bool(self._plan.request.trainer_pid)
+        return self.has_stopped or found.trainer_stopped or ended
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         """The trainer takes part in a strategy; the network is there, where it can be."""

@@ -19,6 +19,7 @@ class AttemptState:
     Attributes:
         raised: an exception has ended the script; its process may still be there.
         trains: a training has begun, and not come to its end.
+        over: the last training came to its end, and the script has neither failed nor left since.
         stop_sources: who has asked for a stop.
         bad: the first that was not finite.
         role: the part of one of its processes in a cluster.
@@ -42,6 +43,7 @@ class AttemptState:
     raised: bool = False
     trainer_stopped: bool = False
     trains: bool = False
+    over: bool = False
     role: events.RoleTaken | None = None
     released: events.MemberReleased | None = None
     broken: events.GangBroken | None = None
@@ -108,11 +110,12 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
     events.TrainerConnected: lambda _, __: {"script_ended": False},
     events.ScriptEnded: lambda _, __: {"script_ended": True},
-    events.ExceptionRaised: lambda _, __: {"raised": True},
+    events.ExceptionRaised: lambda _, __: {"raised": True, "over": False},
+    events.ExitCalled: lambda _, __: {"over": False},
     events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
-    events.FitStarted: lambda _, __: {"trains": True},
-    events.FitEnded: lambda _, __: {"trains": False},
-    events.FitRestored: lambda _, __: {"trains": False},
+    events.FitStarted: lambda _, __: {"trains": True, "over": False},
+    events.FitEnded: lambda _, __: {"trains": False, "over": True},
+    events.FitRestored: lambda _, __: {"trains": False, "over": True},
     events.Notice: lambda event, state: {
         "resume_refused": state.resume_refused or event.code == "resume_refused"
     },
