@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not torture" tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo docs test test-all test-fast test-rest test-unit lint bench faults test-peers test-estimator test-trackers test-notebooks notebooks fuzz torture compat clean
+.PHONY: help venv demo docs test test-all test-fast test-rest test-unit lint bench faults test-peers test-estimator test-trackers test-ray test-notebooks notebooks fuzz torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,6 +78,9 @@ test-estimator: $(READY)  ## Test Estimators with TensorFlow 2.15, in a virtual 
 
 test-trackers: $(READY)  ## Test with W&B and MLflow, in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/trackers.sh $(VENV)
+
+test-ray: $(READY)  ## Test with Ray Train, in a virtual environment under .compat/
+	PYTHON="$(PYTHON)" tools/ray.sh $(VENV)
 
 test-notebooks:  ## Test with JupyterLab, nbconvert and papermill, in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/notebooks.sh
