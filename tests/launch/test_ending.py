@@ -24,7 +24,9 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((COMPLETE, LED), 0),
         ((LED_STOPPED, STOPPED), 75),
         ((FAILED, LED_FAILED), 1),
-        ((FAILED, LED_STOPPED), 75),
+        ((FAILED, LED_STOPPED), 3),
+        ((MemberEnd(137, failed=True), LED_STOPPED), 75),
+        ((MemberEnd(137, failed=True), FAILED, LED_STOPPED), 75),
         ((LED, FAILED, MemberEnd(4, failed=True)), 3),
         ((MemberEnd(137, failed=True), LED, FAILED), 137),
         ((LED, STOPPED), 75),
@@ -34,7 +36,8 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((SERVER_STOPPED, LED_STOPPED), 75),
         ((FAILED, LED_WAITED), 3),
         ((STOPPED, LED_WAITED), 75),
-        ((FAILED, LED_DISMISSED), 75),
+        ((FAILED, LED_DISMISSED), 3),
+        ((MemberEnd(137, failed=True), LED_DISMISSED), 75),
     ],
 )
 def test_the_exit_code_is_the_leaders_or_of_who_failed_first(

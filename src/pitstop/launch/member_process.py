@@ -29,6 +29,10 @@ from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.screen import write_all
 
 
+_KILLED = 128
+"""Exit codes from here on are those of signals, after which another run can help."""
+
+
 @record
 class MemberEnd:
     """How one member's `pitstop run` ended; 128 + signal when it was killed.
@@ -56,12 +60,14 @@ class MemberEnd:
 def exit_code(ends: Sequence[MemberEnd]) -> int:
     """The launch's exit code, from all ends in time: the leader's, or that of who failed first.
 
-    A leader that has only waited for the others has no say.
+    A leader that has only waited for the others is not asked.  One that was stopped is asked
+    after a member whose script failed: that would fail again, and 75 asks for another run.
     """
     leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
     stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
-    return next(filter(None, [*leaders, *failures, *stopped]), EXIT_COMPLETED)
+    own = [code for code in failures[:1] if code < _KILLED and leaders == [EXIT_STOPPED]]
+    return next(filter(None, [*own, *leaders, *failures, *stopped]), EXIT_COMPLETED)
 
 
 _LONGEST_LINE_BYTES = 1 << 20
