@@ -107,6 +107,10 @@ class Held:
             type(self).Inside.hits += 1
             noted.last = self.Inside.hits * weight(self)
 
+@functools.singledispatch
+def rate(value):
+    return 0.1
+
 class Pretender:
     @property
     def __class__(self):
@@ -491,6 +495,18 @@ def test_what_another_process_keeps_is_named_when_it_changes(run: Any) -> None:
         rule.last["seen"] += 1
         saved_of(state)
         assert any("rule.last" in name for name in state.unverified)
+
+
+def test_a_function_that_gets_another_variant_is_named(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    rule.last = script.rate
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    script.rate.register(float, script.Rule.act)
+    saved_of(state)
+    assert any("last.registry" in name for name in state.unverified)
 
 
 def test_pointers_are_never_written(run: Any) -> None:

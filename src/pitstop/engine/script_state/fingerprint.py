@@ -168,6 +168,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (mmap.mmap, _of_memory),
     (_DIGESTS, lambda digest: str(digest.hexdigest())),
     (io.TextIOWrapper, _of_text_file),
+    (types.MappingProxyType, lambda view: _pickled(dict(view))),
 )
 """What tells of itself where it stands."""
 
