@@ -25,7 +25,7 @@ from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
 
 _MOST_FILES = 4096
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 16
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _CODE = (".py", ".pyc", ".so", ".pth")
@@ -253,7 +253,7 @@ EARLIER = EarlierFiles()
 
 
 def _digest_of(path: str) -> str:
-    """Of its size and its first MiB; empty for what is no file, or cannot be read."""
+    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
     if not Path(path).is_file():
         return ""  # to open a pipe waits for who writes to it
     try:
