@@ -182,15 +182,14 @@ def _load_checkpoints(folder: RunFolder) -> tuple[dict[Place, Saved], tuple[str,
 
 
 def _load_checkpoint(entry: CheckpointEntry) -> Saved:
-    if entry.manifest is None:
-        raise CheckpointCorrupt(entry.path, entry.problem)
-    state = json.loads(read_state(entry.path, entry.manifest))
-    tensors = entry.manifest.tensors
+    manifest = entry.readable()
+    state = json.loads(read_state(entry.path, manifest))
+    tensors = manifest.tensors
     digests = {name: tensor.xxh3_64 for name, tensor in tensors.items()}
     return Saved(
-        place=_place(entry.manifest, state.get("position", {}).get("stage", "")),
+        place=_place(manifest, state.get("position", {}).get("stage", "")),
         path=entry.path,
-        manifest=entry.manifest,
+        manifest=manifest,
         tensors={name: each for name, each in tensors.items() if name.startswith(_VARIABLES)},
         facts=read_facts(state, digests),
         read_ahead=bool(state.get("fit", {}).get("input", {}).get("replay")),

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 from pitstop.errors import ResumeRefused
 
@@ -48,19 +47,6 @@ class SavedVariable:
     name: str = ""
     owned: bool = False
     dropped: bool = False
-
-    @classmethod
-    def of(cls, described: Mapping[str, Any]) -> SavedVariable:
-        return cls(
-            index=described["index"],
-            path=described["path"],
-            dtype=described["dtype"],
-            shape=tuple(described["shape"]),
-            tensor=described["tensor"],
-            name=described.get("name", ""),
-            owned=bool(described.get("owned")),
-            dropped=bool(described.get("dropped")),
-        )
 
     @property
     def label(self) -> str:

@@ -161,6 +161,6 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
         settings = Settings(export_to=request.format.value, export_path=str(partial))
         attempt = source.manifest.info.attempt
         script = host.script_of(request.folder, attempt, log, request.command)
-        outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
+        outcome = Host(settings, Path(scratch), source).run(script)
         if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
             raise host.failure(outcome, log, _REMEDY)

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from pitstop.events import (
     InstrumentationUnavailable,
     Notice,
 )
+from pitstop.export.source import Source
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Hello, ImageAnswer, NoImage, RestoreRequest, Welcome
 from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settings
@@ -36,7 +37,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainerCameIn,
 )
 from pitstop.supervisor.processes import process
-from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from pitstop.supervisor.records.fingerprint import hash_seed
 
 _ATTEMPT = 1
@@ -73,15 +74,13 @@ class Host:
     def __init__(
         self,
         settings: Settings,
-        points: RestorePoints,
-        image: Callable[[str], tuple[int, ...]],
         scratch: Path,
+        source: Source | None = None,
     ) -> None:
-        """Starts nothing yet; `image` loads a point by its name, for us to close."""
+        """Starts nothing yet; without a `source` there is no saved state to give."""
         self._settings = settings
-        self._points = points
-        self._image = image
         self._scratch = scratch
+        self._source = source
         self._outcome = Outcome()
         self._event_loop = EventLoop()
         self._ended = False
@@ -120,7 +119,7 @@ class Host:
                 case Event() as event:
                     self._outcome.events.append(event)
                 case TrainerCameIn():
-                    self._trainer_slot.welcome(self._points)
+                    self._trainer_slot.welcome(self._source.points if self._source else ())
                 case ArenaReceived(_, fd):
                     os.close(fd)
                 case RestoreRequest(checkpoint):
@@ -148,10 +147,10 @@ class Host:
 
     def _restore(self, checkpoint: str) -> None:
         connection = self._trainer_slot.connection
-        if connection is None:
+        if connection is None or self._source is None:
             return
         try:
-            fds = self._image(checkpoint)
+            fds = self._source.image(checkpoint)
         except CheckpointCorrupt as damage:
             connection.tell(NoImage(checkpoint, damage.reason))
             return

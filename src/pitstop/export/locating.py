@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
@@ -109,13 +108,8 @@ def _place(step: int) -> str:
 def _run_script(
     script: Script, source: Source | None, settings: Settings, scratch: Path
 ) -> events.NonFiniteLocated:
-    points, image = (source.points, source.image) if source else ((), _no_image)
-    outcome = Host(settings, points, image, scratch).run(script)
+    outcome = Host(settings, scratch, source).run(script)
     located = [each for each in outcome.events if isinstance(each, events.NonFiniteLocated)]
     if located:
         return located[-1]
     raise host.failure(outcome, script.log, _REMEDY)
-
-
-def _no_image(name: str) -> NoReturn:
-    raise CheckpointCorrupt(Path(name), "there was no state to restore")

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
-from pitstop.errors import CheckpointCorrupt
 from pitstop.events import StepMemory
 from pitstop.export import host
 from pitstop.export.host import Host, Outcome, Script
@@ -101,7 +99,7 @@ def make_plan(
             log = Path(folder) / "output.log"
             settings = Settings(measure_from=share, halt_at_step=HALT_STEP)
             script = Script(command, Path.cwd(), environment, log)
-            outcome = Host(settings, (), _no_image, Path(folder)).run(script)
+            outcome = Host(settings, Path(folder)).run(script)
             found = [each for each in outcome.events if isinstance(each, StepMemory)]
             told += found
             if _tells_enough(told):
@@ -190,7 +188,3 @@ def _left_on_devices() -> int | None:
         if each.total_bytes is not None and each.used_bytes is not None
     ]
     return min(free, default=None)
-
-
-def _no_image(name: str) -> NoReturn:
-    raise CheckpointCorrupt(Path(name), "there was no state to restore")

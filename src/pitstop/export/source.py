@@ -41,7 +41,7 @@ class Source:
         if name == self.name:
             return _duplicates(self.loaded)
         found = next(each for each in self.entries if each.path.name == name)
-        return _load(found).fds
+        return load(found.path, found.readable()).fds
 
 
 def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
@@ -72,12 +72,11 @@ def _names_of(entry: CheckpointEntry) -> set[str]:
 
 
 def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:
-    if entry.manifest is None:
-        raise CheckpointCorrupt(entry.path, entry.problem)
-    loaded = _load(entry)
+    manifest = entry.readable()
+    loaded = load(entry.path, manifest)
     return Source(
         name=entry.path.name,
-        manifest=entry.manifest,
+        manifest=manifest,
         saved=open_saved_state(_duplicates(loaded)),
         points=restore_points(entries, entry.path.name),
         entries=tuple(entries),
@@ -87,9 +86,3 @@ def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Sourc
 
 def _duplicates(image: RestoreImage) -> tuple[int, ...]:
     return tuple(os.dup(fd) for fd in image.fds)
-
-
-def _load(entry: CheckpointEntry) -> RestoreImage:
-    if entry.manifest is None:
-        raise CheckpointCorrupt(entry.path, entry.problem)
-    return load(entry.path, entry.manifest)

@@ -42,11 +42,6 @@ class FitLevel:
             self.deviation = self.deviation or reason
             self.doubt(reason)
 
-    def hidden_random_op(self, op_type: str, where: str, remedy: str) -> None:
-        self.doubt(
-            f"the training step draws from a hidden random stream ({op_type} at {where}); {remedy}"
-        )
-
     def with_parts(self, parts: Iterable[Exactness]) -> Exactness:
         """The level of all together; the first of the parts is the input's."""
         levels = [*parts]

@@ -159,7 +159,8 @@ class FitRun:
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         if self._stepping:
-            self.parts.hidden_random_op(op_type, where, self._private.WITH_RANDOM_STREAMS)
+            drawn = f"the training step draws from a hidden random stream ({op_type} at {where})"
+            self.parts.doubt(f"{drawn}; {self._private.WITH_RANDOM_STREAMS}")
 
     def doubt(self, reason: str) -> None:
         self.parts.deviate(reason)

@@ -19,13 +19,7 @@ from pitstop.tensorflow.pipeline import StatefulStage
 _PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
 _VARIABLE_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather"})
 _VARIABLE_WRITES = frozenset(
-    {
-        "AssignVariableOp",
-        "AssignAddVariableOp",
-        "AssignSubVariableOp",
-        "RngReadAndSkip",
-        "RngSkip",
-    }
+    {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
 )
 _UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES
 _STATELESS = "tf.random.stateless_* with a seed per element"

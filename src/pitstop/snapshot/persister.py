@@ -102,9 +102,7 @@ class Persister:
         """Answers with a checkpoint; False when it is damaged: the one before is tried then."""
         name = entry.path.name
         try:
-            if entry.manifest is None:
-                raise CheckpointCorrupt(entry.path, entry.problem)
-            image = load(entry.path, entry.manifest)
+            image = load(entry.path, entry.readable())
         except CheckpointCorrupt as damage:
             self._set_aside(entry, damage.reason)
             return False

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from pitstop.record import record
+from pitstop.store.filesystem import read_fully
 from pitstop.store.image import Image
 
 HEAD_BYTES = mmap.PAGESIZE
@@ -125,9 +126,6 @@ def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
     Reading instead of mapping keeps the arena out of the persister's resident memory, which the
     kernel's OOM killer would hold against it.
     """
-    done = 0
-    while done < len(target):
-        count = os.preadv(fd, [target[done:]], offset_bytes + done)
-        if count == 0:
-            raise EOFError(f"the file is {len(target) - done} bytes too short")
-        done += count
+    missing_bytes = len(target) - read_fully(fd, target, offset_bytes)
+    if missing_bytes:
+        raise EOFError(f"the file is {missing_bytes} bytes too short")

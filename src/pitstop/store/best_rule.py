@@ -11,24 +11,8 @@ from collections.abc import Iterable
 from pitstop.record import record
 
 MODES = ("min", "max")
-_SMALLER_IS_BETTER = frozenset(
-    [
-        "loss",
-        "error",
-        "crossentropy",
-        "divergence",
-        "hinge",
-        "poisson",
-        "mae",
-        "mse",
-        "mape",
-        "msle",
-        "rmse",
-    ]
-)
-_LARGER_IS_BETTER = frozenset(
-    ["acc", "accuracy", "auc", "precision", "recall", "score", "similarity", "correlation", "iou"]
-)
+_SMALLER_IS_BETTER = "loss error crossentropy divergence hinge poisson mae mse mape msle rmse"
+_LARGER_IS_BETTER = "acc accuracy auc precision recall score similarity correlation iou"
 
 
 @record
@@ -72,7 +56,8 @@ def infer_mode(metric: str) -> str:
     answers.
     """
     words = set(metric.lower().split("_"))
-    smaller, larger = bool(words & _SMALLER_IS_BETTER), bool(words & _LARGER_IS_BETTER)
+    smaller = not words.isdisjoint(_SMALLER_IS_BETTER.split())
+    larger = not words.isdisjoint(_LARGER_IS_BETTER.split())
     if smaller == larger:
         return ""
     return "min" if smaller else "max"

@@ -41,6 +41,12 @@ class CheckpointEntry:
         """The checkpoint's number in the run, 0 where it is not known."""
         return self.manifest.sequence if self.manifest else 0
 
+    def readable(self) -> Manifest:
+        """Its manifest; `CheckpointCorrupt` where that could not be read."""
+        if self.manifest is None:
+            raise CheckpointCorrupt(self.path, self.problem)
+        return self.manifest
+
 
 _Identity = tuple[int, int, int] | None
 """Of a manifest: inode, bytes, time of its last change in nanoseconds; None where there is none."""
@@ -85,11 +91,10 @@ class Catalog:
 
         Raises `CheckpointCorrupt`, or `EnvironmentFault` where this process may not read it.
         """
-        if entry.manifest is None:
-            raise CheckpointCorrupt(entry.path, entry.problem)
-        read_state(entry.path, entry.manifest)
-        read_tensors(entry.path, entry.manifest, sink=lambda _piece: None)
-        return entry.manifest
+        manifest = entry.readable()
+        read_state(entry.path, manifest)
+        read_tensors(entry.path, manifest, sink=lambda _piece: None)
+        return manifest
 
     def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
         """Sets a damaged checkpoint aside, with the reason in a file; its new place.

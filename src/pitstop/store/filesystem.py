@@ -98,6 +98,14 @@ def _set_direct(fd: int, *, direct: bool) -> bool:
     return True
 
 
+def read_fully(fd: int, target: memoryview, offset_bytes: int) -> int:
+    """Fills `target` with the bytes of a file from an offset on; how many there are."""
+    done = 0
+    while done < len(target) and (count := os.preadv(fd, [target[done:]], offset_bytes + done)):
+        done += count
+    return done
+
+
 REAL_FILESYSTEM = Filesystem()
 """The one used everywhere but in tests."""
 

@@ -16,6 +16,7 @@ from pitstop.errors import CheckpointCorrupt, EnvironmentFault
 from pitstop.machine.regular_file import open_regular
 from pitstop.store.digest import StreamHasher, checksum
 from pitstop.store.disk_fault import explain
+from pitstop.store.filesystem import read_fully
 from pitstop.store.image import (
     LENGTH_BYTES,
     Image,
@@ -55,7 +56,7 @@ def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryvi
     def read(number: int) -> memoryview:
         start = number * PIECE_BYTES
         room = buffers[number % 2][: size_bytes - start]
-        return room[: _read_fully(fd, room, offset_bytes + start)]
+        return room[: read_fully(fd, room, offset_bytes + start)]
 
     if count == 1:
         yield read(0)
@@ -70,16 +71,6 @@ def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryvi
             if number + 1 < count:
                 ahead = pool.submit(read, number + 1)
             yield piece
-
-
-def _read_fully(fd: int, room: memoryview, offset_bytes: int) -> int:
-    done = 0
-    while done < len(room):
-        count = os.preadv(fd, [room[done:]], offset_bytes + done)
-        if count == 0:
-            break
-        done += count
-    return done
 
 
 def image_of(manifest: Manifest) -> Image:

@@ -37,11 +37,7 @@ class RetentionPolicy:
     keep_best: tuple[BestRule, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "keep_last": self.keep_last,
-            "keep_every_seconds": self.keep_every_seconds,
-            "keep_best": [str(rule) for rule in self.keep_best],
-        }
+        return {**vars(self), "keep_best": [str(rule) for rule in self.keep_best]}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> RetentionPolicy:

@@ -51,16 +51,10 @@ def file_cache_of(dataset: Any) -> str:
 
 
 _MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
-_SOURCES = frozenset(
-    {
-        "_FixedLengthRecordDataset",
-        "_RangeDataset",
-        "_TensorDataset",
-        "_TensorSliceDataset",
-        "_TextLineDataset",
-        "_TFRecordDataset",
-    }
-)
+_SOURCE_NAMES = """
+_FixedLengthRecordDataset _RangeDataset _TensorDataset _TensorSliceDataset _TextLineDataset
+_TFRecordDataset"""
+_SOURCES = frozenset(_SOURCE_NAMES.split())
 """Stages that give the same elements to each reader, in one order."""
 
 

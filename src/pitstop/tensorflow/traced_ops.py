@@ -28,7 +28,7 @@ def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
         return "dropout" in attributes and attributes["dropout"].f > 0
     if "deterministic" in named:
         return not any(attributes[name].i for name in _SEEDS if name in attributes)
-    return _is_stateful(op_type)
+    return bool(op_def_registry.get(op_type).is_stateful)
 
 
 @functools.cache
@@ -37,10 +37,6 @@ def _of_seeded(op_type: str) -> frozenset[str]:
     definition = op_def_registry.get(op_type)
     names = frozenset(each.name for each in definition.attr) if definition else frozenset()
     return names if names >= _SEEDS else frozenset()
-
-
-def _is_stateful(op_type: str) -> bool:
-    return bool(op_def_registry.get(op_type).is_stateful)
 
 
 class OpKind(enum.Enum):
@@ -54,33 +50,14 @@ class OpKind(enum.Enum):
     """With it, a function draws its input by itself."""
 
 
-_KINDS = {
-    **dict.fromkeys(
-        (
-            "BarrierInsertMany",
-            "BarrierTakeMany",
-            "EagerPyFunc",
-            "LookupTableImportV2",
-            "LookupTableInsertV2",
-            "LookupTableRemoveV2",
-            "PyFunc",
-            "QueueDequeueManyV2",
-            "QueueDequeueUpToV2",
-            "QueueDequeueV2",
-            "QueueEnqueueManyV2",
-            "QueueEnqueueV2",
-            "StackPopV2",
-            "StackPushV2",
-            "Stage",
-            "Unstage",
-        ),
-        OpKind.STATE,
-    ),
-    **dict.fromkeys(
-        ("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "ReduceDataset"),
-        OpKind.INPUT,
-    ),
-}
+_STATE_OPS = """
+BarrierInsertMany BarrierTakeMany EagerPyFunc LookupTableImportV2 LookupTableInsertV2
+LookupTableRemoveV2 PyFunc QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2
+QueueEnqueueManyV2 QueueEnqueueV2 StackPopV2 StackPushV2 Stage Unstage"""
+_INPUT_OPS = "IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional ReduceDataset"
+_KINDS = dict.fromkeys(_STATE_OPS.split(), OpKind.STATE) | dict.fromkeys(
+    _INPUT_OPS.split(), OpKind.INPUT
+)
 
 
 def kind_of(op_type: str, attributes: Mapping[str, Any]) -> OpKind | None:

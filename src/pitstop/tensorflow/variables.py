@@ -30,6 +30,7 @@ from pitstop.engine.variable_match import (
     fits,
     named,
 )
+from pitstop.record import build
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
 from pitstop.tensorflow.naming import Naming
@@ -331,7 +332,7 @@ REGISTRY = VariableRegistry()
 
 
 def saved_variables(saved: SavedState) -> list[SavedVariable]:
-    return [SavedVariable.of(described) for described in saved.state["variables"]]
+    return [build(SavedVariable, "variable", described) for described in saved.state["variables"]]
 
 
 def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> HeldTensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -106,19 +107,12 @@ def without_marks(text: str) -> str:
 def without_common_marks(lines: list[str]) -> list[str]:
     """The lines without the marks and the indentation that stand before all of them."""
     told = [line for line in lines if line.strip(_MARKS)]
-    marks = _shared_start([line[: len(line) - len(line.lstrip(_MARKS))] for line in told])
+    columns = zip(*(line[: len(line) - len(line.lstrip(_MARKS))] for line in told), strict=False)
+    shared = itertools.takewhile(lambda column: len(set(column)) == 1, columns)
+    marks = "".join(column[0] for column in shared)
     if not marks or len(told) < _FEWEST_LINES:
         return lines
     return [line.removeprefix(marks) if line.strip(_MARKS) else "" for line in lines]
-
-
-def _shared_start(texts: list[str]) -> str:
-    if not texts:
-        return ""
-    first, last = min(texts), max(texts)
-    pairs = enumerate(zip(first, last, strict=False))
-    end = next((i for i, (one, other) in pairs if one != other), min(len(first), len(last)))
-    return first[:end]
 
 
 def _from_notebook(raw: str) -> str:
