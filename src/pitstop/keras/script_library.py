@@ -123,17 +123,12 @@ class KerasLibrary:
         arrays = map(self.array_of, tf.nest.flatten(value, expand_composites=True))
         return [each for each in arrays if each is not None]
 
-    def tensor_of(self, value: Any) -> Any:
-        return tf.constant(value)
+    tensor_of = staticmethod(tf.constant)
+    entries_of = staticmethod(tables.entries)
+    refill_table = staticmethod(tables.refill)
 
     def is_table(self, kind: type) -> bool:
         return issubclass(kind, tables.KINDS)
-
-    def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        return tables.entries(table)
-
-    def refill_table(self, table: Any, keys: Any, values: Any) -> None:
-        tables.refill(table, keys, values)
 
 
 _HANDLES = (tf.resource, tf.variant)
