@@ -183,9 +183,13 @@ class Saver:
         return image, tuple(bad[:_MOST_NAMED])
 
     def _describe(self, state: dict[str, Any], reason: str) -> CheckpointInfo:
-        position = {name: value for name, value in state["position"].items() if name != "stage"}
+        position = state["position"]
         return CheckpointInfo(
-            **position,
+            step=position["step"],
+            epoch=position["epoch"],
+            step_in_epoch=position["step_in_epoch"],
+            fit=position["fit"],
+            milestone=position["milestone"],
             attempt=self._attempt,
             reason=reason,
             level=state["level"]["level"],
