@@ -28,7 +28,6 @@ from pitstop.supervisor.terminal.output import OutputPipes, our_channels
 from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.screen import write_all
 
-
 _KILLED = 128
 """Exit codes from here on are those of signals, after which another run can help."""
 
