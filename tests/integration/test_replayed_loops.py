@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
+from pitstop.link.settings import ENV_ENTROPY
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import OUT, REAL, SCRIPTS, Ended, KerasRun
@@ -32,13 +33,16 @@ MANY = {
 }
 
 
-def _run_of(folder: Path, loop: str, faults: str, interpreter: Interpreter = REAL) -> KerasRun:
+def _run_of(
+    folder: Path, loop: str, faults: str, interpreter: Interpreter = REAL, *, unseeded: bool = False
+) -> KerasRun:
     environment = {
+        ENV_ENTROPY: "5eed",
         "FAULTS": faults,
         "FAULTS_DONE": str(folder / "faults"),
         "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
     }
-    arguments = (OUT, "--loop", loop)
+    arguments = (OUT, "--loop", loop, *(["--unseeded"] if unseeded else []))
     options = ("--every", "1steps")
     return KerasRun(folder, _SCRIPT, arguments, options, environment, interpreter=interpreter)
 
@@ -90,6 +94,21 @@ def _check_resumed(run: KerasRun, attempt: int) -> None:
 )
 def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path, forked: Interpreter) -> None:
     _interrupt(tmp_path, loop, LOOPS[loop], forked)
+
+
+@pytest.mark.timeout(300)
+def test_a_loop_that_seeds_nothing(tmp_path: Path) -> None:
+    """Weights, the order of its batches and its noise are those of its run."""
+    outs = []
+    for name, faults in (("whole", ""), ("cut", "kill@batch:13 stop@batch:24")):
+        folder = tmp_path / name
+        folder.mkdir()
+        run = _run_of(folder, "tape", faults, unseeded=True)
+        codes = [run.attempt().returncode for _ in range(1 + len(faults.split()))]
+        assert codes[-1] == 0, codes
+        assert run.last(LevelKnown).level == "exact_by_replay", run.last(LevelKnown)
+        outs.append(folder / OUT)
+    assert_identical(*outs)
 
 
 @pytest.mark.torture

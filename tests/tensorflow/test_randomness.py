@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.framework import random_seed
 
+from pitstop.engine import entropy
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.tensorflow import private, randomness
 
@@ -101,3 +104,29 @@ def test_the_seed_of_the_script_is_kept() -> None:
     before = private.eager_seed()
     randomness.seed_if_unseeded()
     assert private.eager_seed() == before
+
+
+def test_ops_without_a_seed_begin_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseed()
+    monkeypatch.setattr(entropy, "_current", None)
+    monkeypatch.setattr(random_seed, "get_seed", random_seed.get_seed)
+    randomness.watch_unseeded_ops()
+
+    def draw(key: str) -> list[list[float]]:
+        entropy.use(key)
+        # As in another process.
+        context.context().clear_kernel_cache()
+        order = tf.data.Dataset.range(20).shuffle(20).as_numpy_iterator()
+        return [draw_tensorflow(), tf.function(draw_two)().numpy().tolist(), list(order)]
+
+    def draw_two() -> Any:
+        return tf.random.normal([2])
+
+    assert draw("ab12") == draw("ab12")
+    assert all(one != other for one, other in zip(draw("ab12"), draw("cd34"), strict=True))
+    # What the script seeds is left alone, and so are threads beside the main one.
+    assert random_seed.get_seed(5) == (random_seed.DEFAULT_GRAPH_SEED, 5)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(random_seed.get_seed, None).result() == (None, None)
+    tf.random.set_seed(7)
+    assert random_seed.get_seed(None)[0] == 7

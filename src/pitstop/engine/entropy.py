@@ -65,6 +65,11 @@ def use(key: str) -> None:
     _current = Entropy(key)
 
 
+def is_here() -> bool:
+    """Whether this process has a part of the run's entropy, and this thread draws from it."""
+    return _current is not None and _current.is_here
+
+
 def bits(purpose: str, count: int) -> int:
     """A number of this many bits: the run's, where this process has a part of its entropy."""
     import secrets  # noqa: PLC0415

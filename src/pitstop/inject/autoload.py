@@ -147,11 +147,12 @@ class _Autoload:
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self)
         from pitstop.replay import install
-        from pitstop.tensorflow import buffers, private, variables
+        from pitstop.tensorflow import buffers, private, randomness, variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
+            randomness.watch_unseeded_ops()
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
                 buffers.reduce()

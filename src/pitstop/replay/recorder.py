@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine import entropy
 from pitstop.engine.earlier_files import EARLIER, ReadBack
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.identity import Identity, RestorePoint
@@ -310,6 +311,10 @@ class Recorder:
         session = self._take_session()
         if session is None:
             return False
+        unseeded = private.eager_seed()[0] is None and self._closures is None
+        if unseeded:
+            # Before the loop keeps the streams: a resume repeats the script from here with them.
+            randomness.seed_if_unseeded()
         identity = LoopIdentity(
             identity_of_present_call(randomness.script_seed()),
             loop_identity.look(self._registry.in_order(call.variables())),
@@ -324,9 +329,8 @@ class Recorder:
             return True
         if alone:
             loop.give_up(alone)
-        if private.eager_seed()[0] is None and self._closures is None:
+        if unseeded and not entropy.is_here():
             loop.doubt(_NO_SEED)
-            randomness.seed_if_unseeded()
         loop.start()
         return True
 

@@ -25,6 +25,7 @@ from tensorflow.python.framework import (
     config,
     func_graph,
     ops,
+    random_seed,
 )
 from tensorflow.python.ops import (
     gen_resource_variable_ops,
@@ -60,6 +61,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (context.Context, "clear_kernel_cache"),
     (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
+    (random_seed, "get_seed"),
     (config, "is_op_determinism_enabled"),
     (ops.EagerTensor, "_numpy"),
     (ops.EagerTensor, "_shape_tuple"),
@@ -359,6 +361,18 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
     current._rng.setstate(state)
     # Kernels cache the seeds they were made with.
     current.clear_kernel_cache()
+
+
+def seed_unseeded_ops(draw: Callable[[], tuple[int, int] | None]) -> None:
+    """Asks `draw` for the two seeds of an op where neither the op nor TensorFlow has one."""
+    original = random_seed.get_seed
+
+    @functools.wraps(original)
+    def get_seed(op_seed: Any) -> Any:
+        seeds = original(op_seed)
+        return draw() or seeds if seeds[0] is None else seeds
+
+    random_seed.get_seed = get_seed
 
 
 def deterministic_ops() -> bool:

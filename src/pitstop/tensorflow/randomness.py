@@ -77,6 +77,17 @@ def regard_as_given() -> None:
         _given.add(seed)
 
 
+def watch_unseeded_ops() -> None:
+    """Ops that nobody seeds (a `shuffle`, `tf.random.normal`) get numbers of the run's entropy."""
+    private.seed_unseeded_ops(_seeds_of_op)
+
+
+def _seeds_of_op() -> tuple[int, int] | None:
+    if not entropy.is_here():
+        return None
+    return entropy.bits("ops", _SEED_BITS), entropy.bits("ops", _SEED_BITS)
+
+
 def seed_if_unseeded() -> None:
     """Gives TensorFlow a random global seed if the script gave none.
 

@@ -1,4 +1,4 @@
-"""Custom loops as users write them: seeded, small, and unaware of Pitstop.
+"""Custom loops as users write them: seeded if not told otherwise, small, and unaware of Pitstop.
 
 Each gives everything that it can differ in: what every step returned, what
 Python made of it, weights and optimizer slots.
@@ -319,8 +319,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", help="the .npz file to write")
     parser.add_argument("--loop", choices=LOOPS, default="tape")
+    parser.add_argument("--unseeded", action="store_true")
     options = parser.parse_args()
-    keras.utils.set_random_seed(7)
+    if not options.unseeded:
+        keras.utils.set_random_seed(7)
     results, variables = LOOPS[options.loop]()
     arrays = {name: np.array(values) for name, values in results.items()}
     for index, variable in enumerate(variables):
