@@ -116,6 +116,7 @@ def test_ops_without_a_seed_begin_with_the_run(monkeypatch: pytest.MonkeyPatch) 
         entropy.use(key)
         # As in another process.
         context.context().clear_kernel_cache()
+        randomness._seeds.clear()
         order = tf.data.Dataset.range(20).shuffle(20).as_numpy_iterator()
         return [draw_tensorflow(), tf.function(draw_two)().numpy().tolist(), list(order)]
 
@@ -130,3 +131,15 @@ def test_ops_without_a_seed_begin_with_the_run(monkeypatch: pytest.MonkeyPatch) 
         assert pool.submit(random_seed.get_seed, None).result() == (None, None)
     tf.random.set_seed(7)
     assert random_seed.get_seed(None)[0] == 7
+
+
+def test_many_draws_do_not_make_many_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseed()
+    monkeypatch.setattr(entropy, "_current", None)
+    monkeypatch.setattr(random_seed, "get_seed", random_seed.get_seed)
+    randomness._seeds.clear()
+    randomness.watch_unseeded_ops()
+    entropy.use("ab12")
+    found = [random_seed.get_seed(None) for _ in range(2500)]
+    assert len(set(found[:1024])) == len(set(found)) == 1024
+    assert found[1024:2048] == found[:1024]

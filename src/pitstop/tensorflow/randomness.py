@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -82,10 +83,19 @@ def watch_unseeded_ops() -> None:
     private.seed_unseeded_ops(_seeds_of_op)
 
 
+_MOST_SEEDS = 1024
+"""TensorFlow keeps a kernel for each pair of seeds; each kernel draws on where it was."""
+_seeds: deque[tuple[int, int]] = deque()
+
+
 def _seeds_of_op() -> tuple[int, int] | None:
     if not entropy.is_here():
         return None
-    return entropy.bits("ops", _SEED_BITS), entropy.bits("ops", _SEED_BITS)
+    if len(_seeds) < _MOST_SEEDS:
+        _seeds.append((entropy.bits("ops", _SEED_BITS), entropy.bits("ops", _SEED_BITS)))
+    else:
+        _seeds.rotate(-1)
+    return _seeds[-1]
 
 
 def seed_if_unseeded() -> None:
