@@ -40,15 +40,6 @@ def read_request(text: str) -> RunRequest:
     )
 
 
-def _leave_parent() -> None:
-    """Goes on in a process that is no child of the trainer.
-
-    Ray and others kill the children of a worker when it ends.  A kernel waits for its child.
-    """
-    if os.fork():
-        os._exit(0)
-
-
 def accompany(arguments: Sequence[str]) -> int:
     # Who is told the socket is not told of an error that comes later.
     with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
@@ -60,8 +51,6 @@ def accompany(arguments: Sequence[str]) -> int:
 
         try:
             request = read_request(arguments[0])
-            if not request.kernel:
-                _leave_parent()
             outcome = supervise(request, say, lambda path: tell(socket=path))
         except PitstopError as error:
             tell(message=error.message, remedy=error.remedy)
@@ -71,6 +60,18 @@ def accompany(arguments: Sequence[str]) -> int:
     return outcome.exit_code
 
 
+def _leave_parent() -> None:
+    """Goes on in a process that is no child of the trainer.
+
+    Ray and others kill the children of a worker when it ends.
+    """
+    if os.fork():
+        os._exit(0)
+
+
 if __name__ == "__main__":
+    # A notebook's kernel waits for its child.
+    if not json.loads(sys.argv[1])["kernel"]:
+        _leave_parent()
     open_standard()
     sys.exit(accompany(sys.argv[1:]))

@@ -49,7 +49,7 @@ class StepRecorder:
 
 def began_seconds(attempt_dir: Path) -> float:
     """When the first of the attempts before this one had done a step; infinite if none had."""
-    others = (each for each in attempt_dir.parent.iterdir() if each.name != attempt_dir.name)
+    others = (each for each in attempt_dir.parent.glob("*") if each.name != attempt_dir.name)
     found = (read_spaced(each / FILE_NAME, 2)[:1] for each in others)
     return min((record.time_seconds for first in found for record in first), default=math.inf)
 
