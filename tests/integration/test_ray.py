@@ -23,6 +23,12 @@ PYTHON = Path(__file__).parents[2] / ".compat" / "ray" / "bin" / "python"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster_ray.py"
 LONGEST_SECONDS = 240
 
+_VARIABLES = {
+    "PYTHONPATH": str(launch.SOURCE),
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
 Kind = TypeVar("Kind", bound=Event)
 
 pytestmark = [
@@ -40,7 +46,7 @@ def _training(folder: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         ["unshare", "-n", "sh", "-c", words],
         cwd=folder,
-        env=launch.environment(RAY_DEDUP_LOGS="0", RAY_USAGE_STATS_ENABLED="0", HOME=str(folder)),
+        env={**os.environ, **_VARIABLES, "HOME": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

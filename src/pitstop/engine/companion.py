@@ -17,6 +17,7 @@ from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_envir
 _MODULE = "pitstop.cli.companion"
 _KERNEL = (sys.executable, "-m", "ipykernel_launcher")
 """Of any notebook: what else the kernel's command says is another one each time."""
+_RAY_WORKER = "ray/_private/workers/default_worker.py"
 
 
 class RunUnavailable(UserError):
@@ -35,7 +36,7 @@ class CompanionRequest:
     def to_json(self) -> dict[str, Any]:
         """For the companion's command line; the trainer is this process."""
         return {
-            "run_dir": os.fspath(self.run_dir),
+            "run_dir": _absolute(self.run_dir) if _is_of_ray() else os.fspath(self.run_dir),
             "command": [*_KERNEL] if self.kernel else _command(),
             "settings": self.settings.to_json(),
             "max_seconds": self.max_seconds,
@@ -87,6 +88,7 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
             env=own_environment(os.environ),
             # A session of its own: the terminal's Ctrl-C is the script's.
             start_new_session=True,
+            cwd=os.sep if _is_of_ray() else None,
         )
     finally:
         os.close(its_fd)
@@ -106,4 +108,15 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
 
 def _command() -> list[str]:
     words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
-    return [sys.executable, *words[1:]]
+    return [sys.executable, *([_RAY_WORKER] if _is_of_ray() else words[1:])]
+
+
+def _absolute(place: str | os.PathLike[str]) -> str:
+    """The folder's whole path; a URL as it is."""
+    name = os.fspath(place)
+    return name if "://" in name else os.path.abspath(name)  # noqa: PTH100
+
+
+def _is_of_ray() -> bool:
+    """Whether this process is a worker of Ray: its options and its folder are others each time."""
+    return any(each.endswith(_RAY_WORKER) for each in sys.orig_argv)
