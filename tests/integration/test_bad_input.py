@@ -71,7 +71,7 @@ def test_script_that_is_no_python(tmp_path: Path) -> None:
     assert b"SyntaxError: '(' was never closed" in ended.stderr
     assert _says(ended, "exit code 1", "nothing was saved")
     assert found["summary"].startswith("The script is not valid Python: SyntaxError")
-    assert found["advice"][0].startswith(f"Mend {SCRIPTS / 'syntax_error.py'}:3")
+    assert found["advice"][0].startswith(f"Fix {SCRIPTS / 'syntax_error.py'}:3")
 
 
 def test_script_that_exits_at_once(tmp_path: Path) -> None:
