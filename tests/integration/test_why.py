@@ -122,7 +122,7 @@ def test_exception_in_user_code(tmp_path: Path) -> None:
     assert (ended.returncode, found["cause"]) == (1, "user_code_error")
     assert found["summary"] == "The script failed after training (step 20): KeyError: 'accuracy'"
     assert f"raised at {where}" in _evidence(found)
-    assert found["advice"][0] == f"Mend {where}."
+    assert found["advice"][0] == f"Fix {where}."
 
 
 def test_exception_in_a_callback(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_exception_in_a_callback(tmp_path: Path) -> None:
     assert "in callback Uploader at step 28 (epoch 2, batch 8)" in found["summary"]
     assert "ValueError: bucket name must not be empty" in found["summary"]
     assert f"raised at {where}" in _evidence(found)
-    assert found["advice"][0].startswith(f"Mend Uploader at {where}")
+    assert found["advice"][0].startswith(f"Fix Uploader at {where}")
 
 
 def test_early_stopping(tmp_path: Path) -> None:
