@@ -162,7 +162,7 @@ def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
     assert (ended.returncode, found["cause"]) == (0, "dataset_exhausted")
     assert "epoch 1 had only 15 of 20 steps" in found["summary"]
     assert "epoch 3 had only 15 of 20 steps" in _evidence(found)
-    assert found["advice"][0].startswith("steps_per_epoch=20 but the dataset has 15 batches")
+    assert found["advice"][0].startswith("steps_per_epoch=20, but the dataset has 15 batches")
 
 
 def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
