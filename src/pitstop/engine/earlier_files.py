@@ -149,9 +149,10 @@ class EarlierFiles:
         if self._doubt is not None:
             self._begun_anew.pop(path, None)
             return
+        if not self._listens_for_more(path):
+            return
         changed_seconds = _changed_seconds(path)
-        is_earlier = 0 < changed_seconds < self._started_seconds
-        if is_earlier and self._listens_for_more(path):
+        if 0 < changed_seconds < self._started_seconds:
             self._begun_anew[path] = BegunAnew(changed_seconds, _digest_of(path))
 
     def _listens_for_more(self, path: str) -> bool:
