@@ -23,8 +23,7 @@ from pitstop.flight.files import FlightFiles
 from pitstop.steps import FILE_NAME
 from pitstop.store.run_folder import RunFolder
 from pitstop.watch.followed_run import FollowedRun
-from pitstop.watch.live_page import of_run
-from pitstop.watch.pages import Pages
+from pitstop.watch.live_page import Pages, of_run
 from tests.flight.samples import at
 from tests.watch.made_run import held, make_run, write_steps
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pitstop.durations import about, duration, wait
+from pitstop.durations import FIRST_SECONDS, LONGEST_SECONDS, about, delay_seconds, duration, wait
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,21 @@ def test_a_forecast_s_duration_is_no_more_precise_than_the_forecast(
 
 def test_a_wait_is_none_where_there_is_nothing_to_wait_for() -> None:
     assert (wait(0.0), wait(1.26)) == ("at once", "in 1.3 s")
+
+
+_CHANCES = st.floats(0.0, 1.0, exclude_max=True)
+
+
+@given(failures=st.integers(1, 10_000), chance=_CHANCES)
+def test_a_wait_is_bounded(failures: int, chance: float) -> None:
+    assert FIRST_SECONDS / 2 <= delay_seconds(failures, chance) <= LONGEST_SECONDS
+
+
+@given(failures=st.integers(1, 100), chance=_CHANCES)
+def test_a_wait_never_shrinks(failures: int, chance: float) -> None:
+    assert delay_seconds(failures, chance) <= delay_seconds(failures + 1, chance)
+
+
+def test_chance_spreads_the_waits() -> None:
+    assert delay_seconds(3, 0.0) == 2.0
+    assert delay_seconds(3, 0.5) == 3.0

@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
@@ -22,7 +21,7 @@ from pitstop.cluster.messages import (
     Muster,
     ResumeAnswer,
 )
-from pitstop.cluster.network_thread import Heard, Parted
+from pitstop.cluster.network_thread import Heard, LeaderServer, Parted
 from pitstop.cluster.spec import ClusterSpec, Task
 from tests.cluster.test_membership import PlayedNetwork
 

@@ -12,9 +12,7 @@ import pytest
 
 from pitstop.cluster.cluster_link import LEASE_VARIABLE, ClusterLink
 from pitstop.cluster.following import Following
-from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.leading import GangLeading, Leading
-from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import (
     PROTOCOL,
     Beat,
@@ -23,7 +21,14 @@ from pitstop.cluster.messages import (
     Release,
     StopProposal,
 )
-from pitstop.cluster.network_thread import Happening, Heard, Parted, Trouble
+from pitstop.cluster.network_thread import (
+    Happening,
+    Heard,
+    LeaderServer,
+    MemberClient,
+    Parted,
+    Trouble,
+)
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import (
     Event,

@@ -13,10 +13,17 @@ from dataclasses import replace
 import pytest
 
 from pitstop.cluster import conversation, roster
-from pitstop.cluster.leader_server import LeaderServer, is_loopback
-from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
-from pitstop.cluster.network_thread import Happening, Heard, NetworkThread, Parted, Trouble
+from pitstop.cluster.network_thread import (
+    Happening,
+    Heard,
+    LeaderServer,
+    MemberClient,
+    NetworkThread,
+    Parted,
+    Trouble,
+    is_loopback,
+)
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SECRET = b"a secret that all members know"
@@ -199,7 +206,7 @@ def test_a_frame_that_breaks_the_seal_ends_the_conversation(
 def test_a_port_that_is_taken_is_said(
     endpoint: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pitstop.cluster.leader_server._BIND_SECONDS", 1.0)
+    monkeypatch.setattr("pitstop.cluster.network_thread._BIND_SECONDS", 1.0)
     server = LeaderServer(endpoint, SECRET, lambda _: "")
     with closing(socket.create_server(endpoint)), closing(server):
         server.start()

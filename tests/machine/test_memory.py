@@ -44,3 +44,23 @@ def test_an_unknown_machine_sets_no_bound(tmp_path: Path) -> None:
 def test_something_is_left_on_this_machine() -> None:
     total_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 0 < memory.available_bytes() <= total_bytes
+
+
+_SIZE = 96 << 20
+
+
+def test_a_peak_is_seen_and_forgotten() -> None:
+    before = memory.present_bytes()
+    held = bytearray(b"x") * _SIZE
+    peak = memory.peak_bytes()
+    assert peak - before > 0.9 * _SIZE
+    del held
+    assert memory.peak_bytes() >= 0.9 * peak
+    memory.forget_peak()
+    assert memory.peak_bytes() < peak - _SIZE // 2
+    assert 0 < memory.mapped_files_bytes() < peak
+
+
+def test_without_the_files_nothing_is_known(tmp_path: Path) -> None:
+    memory.forget_peak(tmp_path)
+    assert memory.peak_bytes(tmp_path) == 0

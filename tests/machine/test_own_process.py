@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pitstop.machine import own_process
 from pitstop.machine.own_process import age_ns, heeds, sees_all_pids, start_time_ticks
 
 TICK_NS = 10_000_000
@@ -64,3 +66,48 @@ def test_a_process_heeds_what_it_catches_blocks_or_ignores() -> None:
         process.kill()
     assert heeded == [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP]
     assert heeds(process.pid, signal.SIGTERM)
+
+
+_NOBODY = 65534
+
+
+def _sleeper() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "60"], start_new_session=True)
+
+
+def test_one_that_is_gone_is_passed_over() -> None:
+    gone, there = _sleeper(), _sleeper()
+    gone.kill()
+    gone.wait()
+    own_process.send(signal.SIGTERM, [gone.pid, there.pid])
+    assert there.wait(10) == -signal.SIGTERM
+    own_process.send_to_group(signal.SIGTERM, there.pid)
+
+
+def _as_nobody(others_pid: int) -> int:
+    """Signals a process of another user, and one of its own behind it; 0 when that one heard it."""
+    os.setuid(_NOBODY)
+    own = _sleeper()
+    try:
+        own_process.send_to_group(signal.SIGTERM, others_pid)
+        own_process.send(signal.SIGTERM, [others_pid, own.pid])
+        return int(own.wait(10) != -signal.SIGTERM)
+    finally:
+        own.kill()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_one_of_another_user_is_passed_over() -> None:
+    others = _sleeper()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = _as_nobody(others.pid)
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert others.poll() is None
+    others.kill()
+    others.wait()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import botocore.exceptions
 import pytest
 
-from pitstop.remote.fault import StorageFault
-from pitstop.remote.storage import LocalFileGone, Storage
+from pitstop.remote.storage import LocalFileGone, Storage, StorageFault, explain
 
 
 @pytest.fixture
@@ -83,3 +84,34 @@ def test_a_server_that_is_out_of_order(out_of_order: str, monkeypatch: pytest.Mo
     with pytest.raises(StorageFault, match="Service Unavailable") as raised:
         Storage("s3://bucket/cnn").read("run.json")
     assert not raised.value.needs_user
+
+
+_URL = "s3://bucket/cnn"
+
+
+class _HttpError(Exception):
+    """As gcsfs raises it."""
+
+    code = 403
+
+
+@pytest.mark.parametrize(
+    ("error", "needs_user", "words"),
+    [
+        (PermissionError("Forbidden"), True, "Access to s3://bucket/cnn is denied: Forbidden."),
+        (_HttpError("no"), True, "is denied: no."),
+        (botocore.exceptions.NoCredentialsError(), True, "no valid credentials"),
+        (FileNotFoundError("no such bucket"), True, "no such bucket"),
+        (botocore.exceptions.EndpointConnectionError(endpoint_url="x"), False, "be reached"),
+        (OSError(errno.EBUSY, "Please reduce your request rate."), False, "request rate"),
+        (OSError(errno.ENOSPC, "No space left on device"), False, "the disk is full"),
+        (TimeoutError(), False, "TimeoutError"),
+    ],
+)
+def test_what_an_error_means(error: Exception, needs_user: bool, words: str) -> None:
+    fault = explain(error, _URL)
+    assert fault.needs_user is needs_user
+    assert words in fault.message
+    assert fault.message.endswith(".")
+    assert not fault.message.endswith("..")
+    assert fault.remedy

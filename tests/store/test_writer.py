@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -15,13 +16,12 @@ import safetensors
 from hypothesis import HealthCheck, given, settings
 
 from pitstop.errors import CheckpointWriteFailed, InternalFault
-from pitstop.store import staging
 from pitstop.store.catalog import Catalog
-from pitstop.store.filesystem import BLOCK_BYTES, Filesystem
+from pitstop.store.filesystem import BLOCK_BYTES, REAL_FILESYSTEM, Filesystem, created_file
 from pitstop.store.image import TensorSpec, plan_image
 from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, decode
 from pitstop.store.reader import read_state, read_tensors
-from pitstop.store.writer import CheckpointWriter
+from pitstop.store.writer import CheckpointWriter, Stage, StagedFile
 from tests.store.samples import SPEC_LISTS, SPECS, Bytes, image_bytes, info, lowered, save, state_of
 
 BIG = [TensorSpec("big", "U8", (1 << 20,))]
@@ -52,7 +52,7 @@ def test_a_checkpoint_is_three_files_named_by_its_step(tmp_path: Path) -> None:
 def test_a_checkpoint_of_many_pieces_is_written_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "BUFFER_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr("pitstop.store.writer.BUFFER_BYTES", BLOCK_BYTES)
     path, manifest = save(tmp_path, 1, 1, specs=[*SPECS, *BIG])
     received = bytearray()
     read_tensors(path, manifest, received.extend)
@@ -212,3 +212,70 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointWriteFailed, match="folder is gone"):
         save(tmp_path / "moved away", 1, 1)
+
+
+@pytest.fixture(autouse=True)
+def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitstop.store.writer.BUFFER_BYTES", BLOCK_BYTES)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, BLOCK_BYTES, 10 * BLOCK_BYTES + 7])
+def test_what_is_appended_is_in_the_file(tmp_path: Path, size_bytes: int) -> None:
+    data, waits = os.urandom(size_bytes), []
+    with (
+        created_file(REAL_FILESYSTEM, tmp_path / "file") as fd,
+        StagedFile(Stage(), REAL_FILESYSTEM, fd, lambda: waits.append(1)) as file,
+    ):
+        for start in range(0, size_bytes, 1000):
+            file.append(data[start : start + 1000])
+    assert (tmp_path / "file").read_bytes() == data
+    assert len(waits) == max(1, -(-size_bytes // BLOCK_BYTES))
+
+
+def test_a_stage_serves_one_file_after_the_other_also_after_a_failure(tmp_path: Path) -> None:
+    stage = Stage()
+    with pytest.raises(OSError, match="No space"):
+        _fill(tmp_path / "full", stage)
+    with (
+        created_file(REAL_FILESYSTEM, tmp_path / "next") as fd,
+        StagedFile(stage, REAL_FILESYSTEM, fd) as file,
+    ):
+        file.append(b"x" * (BLOCK_BYTES + 1))
+    assert (tmp_path / "next").read_bytes() == b"x" * (BLOCK_BYTES + 1)
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[StagedFile]:
+    with (
+        created_file(REAL_FILESYSTEM, path) as fd,
+        StagedFile(Stage(), REAL_FILESYSTEM, fd) as file,
+    ):
+        yield file
+
+
+def _interrupted(file: StagedFile) -> None:
+    file.append(b"x")
+    raise KeyboardInterrupt
+
+
+class _Full(Filesystem):
+    def write_past_cache(self, fd: int, data: memoryview) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _fill(path: Path, stage: Stage, pieces: int = 20) -> None:
+    with created_file(REAL_FILESYSTEM, path) as fd, StagedFile(stage, _Full(), fd) as file:
+        for _ in range(pieces):
+            file.append(bytes(BLOCK_BYTES))
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 20])
+def test_a_full_disk_is_heard_of_at_the_latest_at_the_end(tmp_path: Path, pieces: int) -> None:
+    with pytest.raises(OSError, match="No space"):
+        _fill(tmp_path / "file", Stage(), pieces)
+
+
+def test_an_exception_inside_comes_out_unchanged(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), _open(tmp_path / "file") as file:
+        _interrupted(file)
+    assert (tmp_path / "file").read_bytes() == b""

@@ -1,10 +1,11 @@
-"""A command with many options: its help shows the common ones, `--help-all` the others by topic."""
+"""Options in groups: one value of a command for several, and headings in its help."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -15,7 +16,8 @@ from pitstop.cli.echo import tell
 class GroupedCommand(click.Command):
     """A command whose options stand under headings in its help.
 
-    `topics` has the names of options by heading, in one text; the first has the common ones.
+    `topics` has the names of options by heading, in one text.  `--help` shows the first, the common
+    ones, `--help-all` the others too.
     """
 
     def __init__(self, *arguments: Any, topics: Mapping[str, str], **given: Any) -> None:
@@ -52,3 +54,31 @@ class GroupedCommand(click.Command):
         for title, names in topics if self._shows_all else topics[:1]:
             with formatter.section(title):
                 formatter.write_dl([record for name in names.split() if (record := records[name])])
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+"""A decorator of click's."""
+
+
+def option_group(
+    name: str, make: Callable[..., object], *options: Option
+) -> Callable[[_Command], _Command]:
+    """A decorator that adds options to a command, which gets one value `name` for all of them.
+
+    `make` is given the options' values by their names.  The help lists them in this order.
+    """
+
+    def decorate(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def with_value(*arguments: Any, **given: Any) -> Any:
+            own = {each: given.pop(each) for each in names}
+            return command(*arguments, **given, **{name: make(**own)})
+
+        for option in reversed(options):
+            option(with_value)
+        # `click` collects the parameters of a command here, the last one first.
+        names = [each.name for each in vars(with_value)["__click_params__"][-len(options) :]]
+        return cast(_Command, with_value)
+
+    return decorate

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.option_group import option_group
+from pitstop.cli.grouped_command import option_group
 from pitstop.errors import EnvironmentFault
 from pitstop.record import record
 from pitstop.report import markdown, page, terminal

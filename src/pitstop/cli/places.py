@@ -17,7 +17,7 @@ from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import own_environment
 from pitstop.remote.place import RemotePlace, is_url, parse
 
-_READER = "pitstop.remote.reading"
+_READER = "pitstop.remote.fetch"
 
 
 class _CompletedType(click.ParamType[Any]):

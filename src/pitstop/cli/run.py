@@ -27,7 +27,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.restarts.foresight import foresee
+from pitstop.supervisor.restarts.restarts import foresee
 from pitstop.supervisor.runs.choice import choose, existing
 from pitstop.supervisor.runs.run_request import RunRequest, StopPolicy
 from pitstop.supervisor.stops import early_stop

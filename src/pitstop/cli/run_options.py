@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pitstop.cli.option_group import option_group
+from pitstop.cli.grouped_command import option_group
 from pitstop.cli.quantities import (
     BEST_RULE,
     BYTES,

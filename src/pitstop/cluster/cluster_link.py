@@ -13,6 +13,7 @@ from pitstop.cluster.following import Following
 from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
 from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
+from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
@@ -137,14 +138,10 @@ class ClusterLink:
         self.lease_seconds = _seconds(self._environment.get(LEASE_VARIABLE, ""))
         known = secret.find(self._environment)
         if task == spec.leader:
-            from pitstop.cluster.leader_server import LeaderServer
-
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
             return Leading(server, self.lease_seconds, GangLeading(server, spec, task))
         assert spec.leader is not None
-        from pitstop.cluster.member_client import MemberClient
-
         introduction = JoinRequest(
             PROTOCOL,
             str(task),

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
 
 from pitstop.cluster.gang import ToLeader, ToMember
 from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
-from pitstop.cluster.network_thread import Heard, Parted, Trouble
+from pitstop.cluster.network_thread import Heard, MemberClient, Parted, Trouble
 from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, LeaderFound, MemberReleased, Notice
 from pitstop.exit_codes import EXIT_STOPPED
-
-if TYPE_CHECKING:
-    from pitstop.cluster.member_client import MemberClient
 
 TROUBLE = "cluster_leader"
 

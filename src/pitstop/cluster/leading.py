@@ -5,20 +5,16 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from typing import TYPE_CHECKING
 
 from pitstop.cluster import roster
 from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, ToMember
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
-from pitstop.cluster.network_thread import Heard, Parted, Trouble
+from pitstop.cluster.network_thread import Heard, LeaderServer, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
 from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease, ClusterMember, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, Notice, StopRequested
 from pitstop.machine.own_process import is_there
-
-if TYPE_CHECKING:
-    from pitstop.cluster.leader_server import LeaderServer
 
 TROUBLE = "cluster_member"
 

@@ -22,7 +22,7 @@ from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.witness import innermost_user_frame, is_own_file, name_of
 from pitstop.events import Event, ExitCalled, ThreadFailed, WorkerDied
-from pitstop.machine.signalling import signal_name
+from pitstop.machine.own_process import signal_name
 
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 _QUITTERS = ("exit", "quit")

@@ -26,13 +26,13 @@ from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Hello, ImageAnswer, NoImage, RestoreRequest, Welcome
 from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settings
 from pitstop.link.wire import PROTOCOL, Connection, close_all
-from pitstop.machine.signalling import send_to_group
+from pitstop.machine.own_process import send_to_group
 from pitstop.masking import MASK, masked_words
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.control_socket import ControlSocket
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import (
     ArenaReceived,
+    EventLoop,
     Occurrence,
     TrainerCameIn,
 )

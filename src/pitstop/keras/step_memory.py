@@ -16,7 +16,7 @@ from pitstop.engine.leaving import end_process
 from pitstop.events import StepMemory
 from pitstop.keras.fit_on_workers import FitOnWorkers
 from pitstop.keras.fit_run import FitRun
-from pitstop.machine import resident
+from pitstop.machine import memory
 from pitstop.machine.memory import available_bytes
 from pitstop.tensorflow import step_memory
 
@@ -76,7 +76,7 @@ def _run_steps(run: FitRun, iterator: Any, quiet_steps: int) -> bool:
             run.model.train_function(iterator)
         except (tf.errors.OutOfRangeError, StopIteration):
             return False
-        now_bytes = resident.peak_bytes()
+        now_bytes = memory.peak_bytes()
         quiet = 0 if now_bytes > peak_bytes * _NOISE else quiet + 1
         peak_bytes = max(peak_bytes, now_bytes)
         done += 1
@@ -93,7 +93,7 @@ def _goes_on(told: list[StepMemory], started: float) -> bool:
     # Before the first batch there was none: it has brought no less than as many again will.
     times = 2 if before.share else 1
     next_bytes = last.peak_bytes + times * (last.peak_bytes - before.peak_bytes)
-    return next_bytes < resident.present_bytes() + available_bytes()
+    return next_bytes < memory.present_bytes() + available_bytes()
 
 
 def _has_grown(first: StepMemory, last: StepMemory) -> bool:

@@ -15,7 +15,7 @@ from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.launch.plan import Member
-from pitstop.machine import signalling
+from pitstop.machine import own_process
 from pitstop.machine.own_process import heeds
 from pitstop.record import record
 from pitstop.store.run_folder import JOURNAL_FILE, open_existing
@@ -168,7 +168,7 @@ class MemberProcess:
         A process that has just been started would die of a signal, as of any other program's.
         """
         while self._unheard and self.end is None and self._listens(self._unheard[0]):
-            signalling.send(self._unheard.pop(0), [self.pid])
+            own_process.send(self._unheard.pop(0), [self.pid])
         return not self._unheard
 
     def _listens(self, number: signal.Signals) -> bool:
@@ -191,7 +191,7 @@ class MemberProcess:
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
-        signalling.send(signal.SIGKILL, family.tree_of(self.pid))
+        own_process.send(signal.SIGKILL, family.tree_of(self.pid))
 
     def ended(self, wait_status: int, since_seconds: float) -> MemberEnd:
         """Takes note of its end, and waits until its last lines are written.

@@ -20,7 +20,7 @@ from pitstop.launch.member_process import (
     exit_code,
 )
 from pitstop.launch.plan import HOST, Member, pitstop_run
-from pitstop.machine import signalling
+from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
 from pitstop.record import record
 from pitstop.supervisor.processes import family, process
@@ -125,7 +125,7 @@ class _Launcher:
         give_up_at = time.monotonic() + self._request.grace_seconds + _SAVE_SECONDS
         while remaining := family.living_descendants(()):
             if time.monotonic() >= give_up_at:
-                signalling.send(signal.SIGKILL, remaining)
+                own_process.send(signal.SIGKILL, remaining)
             time.sleep(_STARTING_SECONDS)
             for each in self._living:
                 each.hand_on()
@@ -141,12 +141,12 @@ class _Launcher:
 
     def _suspend(self) -> None:
         """Stops the members, then this process, as Ctrl-Z would have; all go on together."""
-        signalling.send(signal.SIGTSTP, [each.pid for each in self._living])
+        own_process.send(signal.SIGTSTP, [each.pid for each in self._living])
         give_up_at = time.monotonic() + _SUSPEND_SECONDS
         while time.monotonic() < give_up_at and any(is_running(e.pid) for e in self._living):
             time.sleep(0.01)
         suspend_self()
-        signalling.send(signal.SIGCONT, [each.pid for each in self._living])
+        own_process.send(signal.SIGCONT, [each.pid for each in self._living])
 
     def _on_exit(self, ended: Exit) -> None:
         member = next((each for each in self._living if each.pid == ended.pid), None)

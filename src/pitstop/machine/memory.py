@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and how short memory and disk are.
+"""What memory this process takes, what it may still take, and how short memory and disk are.
 
 Sources: the kernel's Documentation/accounting/psi.rst for the stalls, and
 Documentation/admin-guide/cgroup-v2.rst for those of one cgroup; proc(5) for /proc/vmstat.
@@ -87,3 +87,37 @@ def running(proc: Path = Path("/proc")) -> list[str]:
     short = {name[:_NAME_CHARACTERS]: name for name in WATCHERS}
     names = {short.get(read_text(folder / "comm").strip()) for folder in proc.glob("[0-9]*")}
     return sorted(name for name in names if name)
+
+
+_FORGET_PEAK = b"5"
+
+
+def forget_peak(proc: Path = Path("/proc/self")) -> None:
+    """The peak counts from now on; from the start of the process where that is not allowed."""
+    try:
+        fd = os.open(proc / "clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.write(fd, _FORGET_PEAK)
+    finally:
+        os.close(fd)
+
+
+def peak_bytes(proc: Path = Path("/proc/self")) -> int:
+    """Resident memory at its peak; 0 where the kernel does not show it."""
+    return _bytes("VmHWM", proc)
+
+
+def present_bytes(proc: Path = Path("/proc/self")) -> int:
+    """Resident memory now."""
+    return _bytes("VmRSS", proc)
+
+
+def mapped_files_bytes(proc: Path = Path("/proc/self")) -> int:
+    """Resident pages of files, libraries most of all; the kernel can read them again."""
+    return _bytes("RssFile", proc)
+
+
+def _bytes(name: str, proc: Path) -> int:
+    return size_bytes(table(read_text(proc / "status"), ":"), name) or 0

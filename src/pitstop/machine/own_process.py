@@ -1,9 +1,12 @@
-"""When this process began, and what the kernel says of another."""
+"""When this process began, what the kernel says of another, and signals to others."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from pitstop.machine.kernel_file import stat_fields, table
@@ -89,3 +92,24 @@ def age_ns() -> int:
     """How long this process has run, in nanoseconds; to the next clock tick."""
     begun_ns = start_time_ticks() * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     return max(0, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - begun_ns)
+
+
+def send(number: signal.Signals, pids: Collection[int]) -> None:
+    """Sends a signal to each; those that are gone by then, or another user's, are passed over."""
+    for pid in pids:
+        # Of another user: what the script has started with sudo.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def send_to_group(number: signal.Signals, leader_pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader_pid, number)
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9; `SIG41` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

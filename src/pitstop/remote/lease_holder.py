@@ -15,9 +15,8 @@ from pathlib import Path
 from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
 from pitstop.record import build, record
-from pitstop.remote.fault import StorageFault
 from pitstop.remote.plan import LEASE_KEY
-from pitstop.remote.storage import Storage
+from pitstop.remote.storage import Storage, StorageFault
 from pitstop.store.format import parsed
 from pitstop.store.lock import own_record
 

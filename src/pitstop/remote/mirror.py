@@ -10,9 +10,8 @@ from pathlib import Path
 from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
 from pitstop.remote.copies import read_checkpoints, read_manifests, record_sizes, state_of
-from pitstop.remote.fault import StorageFault
 from pitstop.remote.plan import Action, Put, RemoteState
-from pitstop.remote.storage import LocalFileGone, Storage
+from pitstop.remote.storage import LocalFileGone, Storage, StorageFault
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE
 

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 
+from pitstop.durations import delay_seconds
 from pitstop.errors import PitstopError
 from pitstop.events import Event, UploadFailed, UploadGivenUp
-from pitstop.remote.backoff import delay_seconds
-from pitstop.remote.fault import StorageFault
 from pitstop.remote.mirror import Mirror
+from pitstop.remote.storage import StorageFault
 
 RECORDS_SECONDS = 30.0
 """The interval at which the journal and the output are sent; they go with every checkpoint too."""

@@ -21,17 +21,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pitstop.durations import delay_seconds
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.events import Event, to_record
 from pitstop.link import messages
 from pitstop.link.wire import Connection
-from pitstop.remote.backoff import delay_seconds
-from pitstop.remote.fault import StorageFault
 from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.opening import Opening
 from pitstop.remote.sender import Sender
-from pitstop.remote.storage import Storage
+from pitstop.remote.storage import Storage, StorageFault
 from pitstop.store.lock import is_locked
 from pitstop.store.run_folder import LOCK_FILE
 

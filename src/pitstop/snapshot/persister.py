@@ -30,7 +30,7 @@ from pitstop.journal import Journal
 from pitstop.link import messages
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.wire import Connection, Received
-from pitstop.machine.signalling import send_to_group
+from pitstop.machine.own_process import send_to_group
 from pitstop.snapshot.loading import load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry

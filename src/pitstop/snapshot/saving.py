@@ -39,8 +39,7 @@ from pitstop.store.increment import (
 )
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
-from pitstop.store.staging import Stage
-from pitstop.store.writer import CheckpointWriter, SnapshotSource
+from pitstop.store.writer import CheckpointWriter, SnapshotSource, Stage
 
 _MOST_NAMED = 20
 """Weights that are not finite; mostly all are, once one is."""

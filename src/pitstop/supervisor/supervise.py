@@ -25,7 +25,7 @@ from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunCo
 from pitstop.supervisor.attempt.spare import Spare
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.invocation import is_python_program

@@ -11,7 +11,7 @@ from pitstop.engine.leaving import end_process
 from pitstop.engine.session import Session
 from pitstop.events import StepMemory
 from pitstop.flight import processes
-from pitstop.machine import resident
+from pitstop.machine import memory
 from pitstop.tensorflow.devices import allocators
 from pitstop.tensorflow.variables import REGISTRY
 
@@ -21,7 +21,7 @@ STEPS = 10
 
 def forget_peaks() -> None:
     """The peaks of this process count from now on."""
-    resident.forget_peak()
+    memory.forget_peak()
     for device in tf.config.list_logical_devices("GPU"):
         tf.config.experimental.reset_memory_stats(device.name.removeprefix("/device:"))
 
@@ -35,8 +35,8 @@ def now(share: float, records: int = 0, error: str = "") -> StepMemory:
     return StepMemory(
         share,
         records,
-        resident.peak_bytes(),
-        resident.mapped_files_bytes(),
+        memory.peak_bytes(),
+        memory.mapped_files_bytes(),
         sum(each.private_bytes or 0 for each in samples if each is not None),
         sum(each.spec.size_bytes for each in REGISTRY.hold().tensors) if share else 0,
         {each["device"]: each["peak_bytes"] for each in allocators()},

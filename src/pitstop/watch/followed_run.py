@@ -21,9 +21,7 @@ from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.control.live_run import holder, suspended
 from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status import SUSPENDED, Status, status_from, with_sample
-from pitstop.watch.growing_file import GrowingFile
-from pitstop.watch.sample_tail import SampleTail
-from pitstop.watch.step_curve import StepCurve
+from pitstop.watch.growing_file import GrowingFile, SampleTail, StepCurve
 
 
 class FollowedRun:

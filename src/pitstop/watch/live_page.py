@@ -1,4 +1,4 @@
-"""A page that is made again as its run goes on: once, however many look at it."""
+"""Pages that are made again as their runs go on: once, however many look at them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
 from xml.etree.ElementTree import Element
 
+from pitstop.errors import PitstopError
 from pitstop.report.page.element import Child, element, serialize
 from pitstop.report.page.shell import HOVER, STYLE, document, shipped
+from pitstop.store.run_folder import RUN_FILE, find_runs
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun
 from pitstop.watch.run_list import RunList
@@ -121,3 +125,61 @@ def of_list(runs: RunList, token: str) -> LivePage:
 def _bar(*children: Child) -> Element:
     said = element("output", class_="said", role="status")
     return element("nav", *children, said, class_="bar-top")
+
+
+_MOST = 8
+"""Pages of runs that are kept; each holds some megabytes."""
+
+
+class Pages:
+    """The page of the runs below a folder, and that of each run."""
+
+    def __init__(self, root: Path, token: str, *, can_control: bool) -> None:
+        self._root = root
+        self._token = token
+        self._can_control = can_control
+        self._lock = threading.Lock()
+        self._list: LivePage | None = None
+        self._pages: dict[str, tuple[FollowedRun, LivePage]] = {}
+
+    def page(self, name: str | None) -> LivePage | None:
+        """The page of a run, by its path below the root; of all runs without a name."""
+        if name is None and not self._is_one_run():
+            with self._lock:
+                self._list = self._list or of_list(RunList(self._root), self._token)
+                return self._list
+        found = self._found(name or ".")
+        return found[1] if found else None
+
+    def run(self, name: str | None) -> FollowedRun | None:
+        found = self._found(name or ".")
+        return found[0] if found else None
+
+    def _found(self, name: str) -> tuple[FollowedRun, LivePage] | None:
+        with self._lock:
+            if name not in self._pages:
+                made = self._made(name)
+                if made is None:
+                    return None
+                self._pages[name] = made
+            # The one that was asked for last stays longest.
+            found = self._pages.pop(name)
+            self._pages[name] = found
+            while len(self._pages) > _MOST:
+                del self._pages[next(iter(self._pages))]
+            return found
+
+    def _made(self, name: str) -> tuple[FollowedRun, LivePage] | None:
+        # A name is looked up among the runs that there are: it is never a path of its own.
+        path = {str(each.relative_to(self._root)): each for each in find_runs(self._root)}.get(name)
+        if path is None:
+            return None
+        back = "" if self._is_one_run() else "?" + urlencode({"token": self._token})
+        try:
+            run = FollowedRun(path)
+            return run, of_run(run, back, can_control=self._can_control)
+        except PitstopError:
+            return None
+
+    def _is_one_run(self) -> bool:
+        return (self._root / RUN_FILE).is_file()

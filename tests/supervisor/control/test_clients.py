@@ -17,8 +17,7 @@ from pitstop.link.messages import ClientRequest, Hello
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.control.requests import ClientReception
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainingAsked
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence, TrainingAsked
 
 
 class Desk:

@@ -16,8 +16,7 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save

@@ -19,8 +19,7 @@ from pitstop.supervisor.helpers import saving as saving_module
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from pitstop.supervisor.records.history import NO_LOSSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.link.beacon import Beacon, Phase
-from pitstop.machine.signalling import signal_name
+from pitstop.machine.own_process import signal_name
 from pitstop.supervisor.attempt.command import decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState

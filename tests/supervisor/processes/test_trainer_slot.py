@@ -20,9 +20,9 @@ from pitstop.link.messages import (
     Welcome,
 )
 from pitstop.link.wire import PROTOCOL, Connection, pair
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import (
     ArenaReceived,
+    EventLoop,
     Occurrence,
     TrainerCameIn,
     TrainerLeft,

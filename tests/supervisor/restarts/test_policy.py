@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.diagnosis import CAUSES
-from pitstop.remote.backoff import LONGEST_SECONDS
+from pitstop.durations import LONGEST_SECONDS
 from pitstop.supervisor.restarts.restarts import (
     BRAKE,
     HANG,

@@ -11,7 +11,7 @@ from typing import Any
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase, Progress
-from pitstop.machine.signalling import signal_name
+from pitstop.machine.own_process import signal_name
 from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception

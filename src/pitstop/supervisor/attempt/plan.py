@@ -26,7 +26,7 @@ from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.attempt.spare import Spare, SparePlan
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle
 from pitstop.supervisor.processes import trainer_process
 from pitstop.supervisor.processes.trainer_process import (

@@ -13,7 +13,7 @@ from pitstop.machine.own_process import is_suspended
 from pitstop.record import record
 from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
 from pitstop.supervisor.lifecycle import occurrences
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import EventLoop
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.status import SUSPENDED, Status
 

@@ -17,8 +17,7 @@ from pitstop.events import CheckpointCommitted, Event, Notice, UploadGivenUp, fr
 from pitstop.link.messages import Abandon, Changed, EventReport, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.records.notices import mirror_lost
 
 _MODULE = "pitstop.remote.uploader"

@@ -14,8 +14,7 @@ from pitstop.link.wire import Received
 from pitstop.record import record
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.helpers.restoring import Restoring
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.history import NO_LOSSES, Losses, optimal_interval_seconds
 from pitstop.supervisor.records.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAKES_LONG

@@ -1,4 +1,4 @@
-"""What the parts of an attempt tell its loop: what happened, and what is asked of it.
+"""The event loop of an attempt, and what its parts tell it: what happened, and what is asked of it.
 
 A part is called when something can be read, when time has passed, or when an event was journaled.
 It returns occurrences, in order; `attempt.supervision` says who handles each.  An `Event` is
@@ -8,8 +8,9 @@ what the trainer has sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+import selectors
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
 
 from pitstop.events import Event, RoleTaken, StopRequested
 from pitstop.link.messages import ArenaOffer, Hello, Message
@@ -91,3 +92,39 @@ class ArenaReceived(Told):
 
 
 Occurrence: TypeAlias = Event | Trigger | Instruction | Message | Told
+
+
+Reader = Callable[[], Iterable[Occurrence] | None]
+
+
+class Readable(Protocol):
+    """Anything with a descriptor."""
+
+    def fileno(self) -> int: ...
+
+
+class EventLoop:
+    """A selector whose keys carry their readers."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+
+    def watch(self, source: Readable, reader: Reader) -> None:
+        self._selector.register(source, selectors.EVENT_READ, reader)
+
+    def forget(self, source: Readable) -> None:
+        """Watches a source no more; to be called before it is closed."""
+        self._selector.unregister(source)
+
+    def turn(self, timeout_seconds: float) -> Iterator[Occurrence]:
+        """Waits for the next readable sources; gives what each of them tells.
+
+        The caller handles an occurrence before it asks for the next.
+        """
+        for key, _ in self._selector.select(timeout_seconds):
+            # What an earlier source told may have made somebody forget this one.
+            if self._selector.get_map().get(key.fd) is key:
+                yield from key.data() or ()
+
+    def close(self) -> None:
+        self._selector.close()

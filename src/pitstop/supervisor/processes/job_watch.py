@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pitstop.events import AttemptEnded, Event, JobState, TrainerExited
-from pitstop.machine import signalling
+from pitstop.machine import own_process
 from pitstop.observation import schedulers
 from pitstop.observation.schedulers import Question
 from pitstop.supervisor.processes.process import StandardStreams, spawn
@@ -107,6 +107,6 @@ def _collect(asked: list[_Asked], until_seconds: float) -> None:
                 del waiting[fd]
     for each in waiting.values():
         # It may have ended itself and left another process behind, in the session that it led.
-        signalling.send_to_group(signal.SIGKILL, each.pid)
+        own_process.send_to_group(signal.SIGKILL, each.pid)
     for each in asked:
         os.close(each.fd)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pitstop.errors import EnvironmentFault
 from pitstop.exit_codes import EXIT_STOPPED
-from pitstop.machine import signalling
+from pitstop.machine import own_process
 from pitstop.machine.kernel_file import read_text, stat_fields
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import process
@@ -91,19 +91,19 @@ class TrainerProcess(WatchedProcess):
             self.exit = ended
 
     def suspend(self) -> None:
-        signalling.send_to_group(signal.SIGSTOP, self.pid)
+        own_process.send_to_group(signal.SIGSTOP, self.pid)
 
     def resume(self, away_seconds: float) -> None:
         super().resume(away_seconds)
-        signalling.send_to_group(signal.SIGCONT, self.pid)
+        own_process.send_to_group(signal.SIGCONT, self.pid)
 
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         strays = list(descendants)
         if self.exit is None:
             # The group at once, and one by one who left it for a session of its own.
             strays = [pid for pid in strays if _group_of(pid) != self.pid]
-            signalling.send_to_group(number, self.pid)
-        signalling.send(number, strays)
+            own_process.send_to_group(number, self.pid)
+        own_process.send(number, strays)
 
 
 def start(
@@ -197,7 +197,7 @@ class AdoptedProcess(WatchedProcess):
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
-        signalling.send(number, descendants)
+        own_process.send(number, descendants)
 
 
 class KernelProcess(AdoptedProcess):

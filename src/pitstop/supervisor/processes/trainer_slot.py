@@ -13,7 +13,7 @@ from pitstop.link import messages
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.supervisor.lifecycle import occurrences
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import EventLoop
 
 RestorePoints = tuple[tuple[str, CheckpointInfo], ...]
 """Checkpoints to restore: the names of their folders, and what their manifests say."""

@@ -13,9 +13,9 @@ from pitstop.events import MemberReleased, RestartCancelled, StopRequested
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.control.requests import ClientReception, RequestDesk
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import (
     CheckpointAsked,
+    EventLoop,
     Occurrence,
     StatusAsked,
     StopAsked,

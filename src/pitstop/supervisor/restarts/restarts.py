@@ -1,4 +1,4 @@
-"""The failures of one call of `pitstop run`, and whether it goes on after the last."""
+"""The failures of one call of `pitstop run`: whether it goes on after the last, or would."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from pitstop import journal
+from pitstop.durations import delay_seconds
 from pitstop.events import (
     DivisionRefused,
     Event,
@@ -17,12 +18,11 @@ from pitstop.events import (
 )
 from pitstop.journal import Entry
 from pitstop.record import record
-from pitstop.remote.backoff import delay_seconds
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.restarts import divisions
-from pitstop.supervisor.restarts.divisions import lacked_memory
 from pitstop.supervisor.restarts.rollbacks import Rollbacks
 
 HANG = "hang_or_stall"
@@ -174,7 +174,7 @@ class Restarts:
             return None
         cause = MEMBER if broken else self._cause_of(run_dir)
         entries = journal.read(open_existing(run_dir).journal).entries
-        if self._policy.divides and found.role is None and lacked_memory(cause, entries):
+        if self._policy.divides and found.role is None and divisions.lacked_memory(cause, entries):
             division = divisions.decide(cause, entries)
             record(division)
             if not isinstance(division, DivisionRefused):
@@ -191,3 +191,44 @@ class Restarts:
         count = len(self._failures)
         record(RestartPlanned(failure.cause, round(wait_seconds, 3), count, self._policy.most))
         return wait_seconds
+
+
+NAN = "nan_loss"
+_DATA = "data_error"
+
+
+def foresee(
+    cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int, on_bad_record: str = "fail"
+) -> str:
+    """What would be done about the first failure of this cause, in words."""
+    if cause == NAN and rollbacks:
+        return (
+            "go back to the last checkpoint with finite weights and skip the batch or lower the "
+            f"learning rate, at most {rollbacks} times"
+        )
+    again = _again(cause, policy)
+    if cause == _DATA and policy.most:
+        again = f"after `{FAILED_READ}`, {_again(cause, policy, may_pass=True)}; otherwise {again}"
+    if cause == _DATA:
+        skips = "skip the batches of a tf.data pipeline that cannot be read; if there are many, "
+        return f"{skips if on_bad_record == 'skip' else ''}{again}"
+    if cause == HANG and hang.action == "warn":
+        lost = f"; if a data worker has died, {again}" if hang.replaces_workers else ""
+        return f"report where it hangs, and keep waiting{lost}"
+    if policy.divides and cause in divisions.WANT_OF_MEMORY:
+        parts = f"compute each batch in 2, 4, ... {divisions.MOST_PARTS} parts"
+        if cause != "gpu_oom":
+            parts = f"use smaller input buffers, in the same order; then {parts}"
+        return f"{parts}; if the step is not what fills the memory, {again}"
+    return again
+
+
+def _again(cause: str, policy: RestartPolicy, *, may_pass: bool = False) -> str:
+    failure = AttemptFailure(cause, 0, may_pass)
+    if decide([failure], policy, 0.0).wait_seconds is not None:
+        return (
+            f"restart from the newest snapshot, at most {policy.most} times, until it has failed "
+            f"{most_in_a_row(failure)} times in a row without a new step"
+        )
+    saved = "save the newest snapshot, explain, and end; the same command resumes from there"
+    return f"{saved} (use --restarts to restart automatically)" if cause in BRAKE else saved

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pitstop.cli.option_group import option_group
+from pitstop.cli.grouped_command import option_group
 
 
 @dataclass(frozen=True)

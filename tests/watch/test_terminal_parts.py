@@ -6,8 +6,7 @@ import math
 
 from pitstop.report.page.scale import Scale
 from pitstop.report.timeline import Panel, Series, Timeline, Unit
-from pitstop.watch.braille import BrailleCanvas
-from pitstop.watch.terminal_parts import plot
+from pitstop.watch.terminal_parts import BrailleCanvas, plot
 
 _UNIT = Scale(0.0, 1.0)
 
