@@ -31,6 +31,20 @@ if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
     sys.exit(3)
 tf.distribute.MultiWorkerMirroredStrategy()
 """
+LEADER_COMPLETES = """
+import json, os, sys
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+if task["type"] == "chief":
+    sys.exit()
+if not os.path.exists("again"):
+    open("again", "w").close()
+    sys.exit(3)
+import tensorflow as tf
+if sys.argv[1] == "serves":
+    tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
+tf.distribute.MultiWorkerMirroredStrategy()
+"""
 SPAWNS = """
 import json, os, subprocess, sys
 cluster = {"worker": ["127.0.0.1:7304", "127.0.0.1:7305"]}
@@ -77,6 +91,20 @@ def test_nobody_waits_for_a_member_of_a_launch_that_has_failed(
     assert b"worker 0 was stopped because another member had ended (exit code 75)" in ended.stderr
 
 
+@pytest.mark.parametrize(("form", "code"), [("serves", 0), ("assembles", 2)])
+def test_nobody_waits_for_a_leader_that_had_completed_before(
+    tmp_path: Path, network: tuple[str, ...], form: str, code: int
+) -> None:
+    (tmp_path / "script.py").write_text(LEADER_COMPLETES)
+    options = ("--chief", "--workers", "1", "--linger", "1h", "--run-dir", "run")
+    words = ("launch", *options, "--", sys.executable, "script.py", form)
+    first = launch.finish(launch.start(tmp_path, *words, before=network))
+    assert first.returncode == 3, first.stderr
+    ended = launch.finish(launch.start(tmp_path, *words, before=network))
+    assert ended.returncode == code, ended.stderr
+    assert b"worker 0 was stopped because another member had ended" in ended.stderr
+
+
 @pytest.mark.timeout(300)
 def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
     tmp_path: Path, network: tuple[str, ...]
@@ -87,14 +115,18 @@ def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
     started = launch.start(tmp_path, *words, before=network, HOME=str(tmp_path))
     launch.until((tmp_path / "run" / "run.json").exists)
     launch.until(lambda: bool(launch.events(tmp_path, FitStarted)))
+    began_seconds = time.monotonic()
     assert launch.call(tmp_path, "stop", "run").returncode == 0
     stopped = launch.finish(started)
     assert stopped.returncode == EXIT_STOPPED, stopped.stderr
     assert b"nothing was saved; run it again" in stopped.stderr
+    assert time.monotonic() - began_seconds < LONGEST_SECONDS
     ended = launch.finish(launch.start(tmp_path, *words, before=network, HOME=str(tmp_path)))
     assert ended.returncode == 0, ended.stderr
-    assert "no_gang" in [each.code for each in launch.events(tmp_path, Notice)]
-    assert launch.last(tmp_path, LevelKnown).level == "not_exact"
+    told = {each.code for each in launch.events(tmp_path, Notice)}
+    assert "no_gang" in told
+    assert "trains_beside" not in told
+    assert "nothing is saved" in launch.last(tmp_path, LevelKnown).reason
     entries = read(open_existing(tmp_path / "run").journal).entries
     connected, begun = (
         next(each.time_seconds for each in entries if isinstance(each.event, kind))

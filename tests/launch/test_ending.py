@@ -13,6 +13,7 @@ LED_STOPPED = MemberEnd(75, leads=True)
 LED_FAILED = MemberEnd(1, failed=True, leads=True)
 LED_WAITED = MemberEnd(75, dismissed=True, assembling=True, leads=True)
 LED_DISMISSED = MemberEnd(75, dismissed=True, leads=True)
+LED_BEFORE = MemberEnd(0, leads=True, idle=True)
 FAILED = MemberEnd(3, failed=True)
 SERVER_STOPPED = MemberEnd(143)
 SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
@@ -37,6 +38,9 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((FAILED, LED_WAITED), 3),
         ((STOPPED, LED_WAITED), 75),
         ((FAILED, LED_DISMISSED), 3),
+        ((LED_BEFORE, SERVER_DISMISSED), 0),
+        ((LED_BEFORE, MemberEnd(75, dismissed=True)), 75),
+        ((LED_BEFORE, MemberEnd(75, dismissed=True, assembling=True)), 2),
         ((MemberEnd(137, failed=True), LED_DISMISSED), 75),
     ],
 )

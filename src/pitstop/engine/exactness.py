@@ -25,7 +25,7 @@ def level_of_members(
     lockstep: Lockstep | None = None, environment: Mapping[str, str] = os.environ
 ) -> Exactness | None:
     """What keeps one member alone from being exact; None where nothing does."""
-    if lockstep is not None and lockstep.agreed:
+    if lockstep is not None and (lockstep.agreed or lockstep.doubt):
         return Exactness("not_exact", lockstep.doubt) if lockstep.doubt else None
     count = members(environment)
     if count == 1:

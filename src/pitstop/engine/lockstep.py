@@ -16,7 +16,8 @@ class Lockstep:
     of a call that trains nothing, has no number that all members know.
 
     Where there are others, they have `agreed` on the state that they go on from; else nothing is to
-    be waited for. `doubt`: why the members do not go on exactly; empty where they do.
+    be waited for. `doubt`: why the members do not go on exactly; empty where they do, or where
+    nothing more is known than that there are others.
     """
 
     def __init__(self, beacon: Beacon, *, agreed: bool, doubt: str) -> None:

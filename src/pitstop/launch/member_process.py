@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pitstop import journal
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded
-from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_STOPPED
 from pitstop.launch.plan import Member
 from pitstop.machine import own_process
 from pitstop.machine.own_process import heeds
@@ -41,6 +41,7 @@ class MemberEnd:
         dismissed: told to end, since the leader had, or one that it waited for.
         assembling: it had waited for all the others until then.
         leads: its end is the end of the training.
+        idle: nothing ran: the training had ended before.
     """
 
     exit_code: int
@@ -48,6 +49,7 @@ class MemberEnd:
     dismissed: bool = False
     assembling: bool = False
     leads: bool = False
+    idle: bool = False
 
     def __str__(self) -> str:
         if self.exit_code == EXIT_COMPLETED:
@@ -60,8 +62,11 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
     """The launch's exit code, from all ends in time: the leader's, or that of who failed first.
 
     A leader that has only waited for the others is not asked.  One that was stopped is asked
-    after a member whose script failed: that would fail again, and 75 asks for another run.
+    after a member whose script failed: that would fail again, and 75 asks for another run.  Who
+    has waited for one that had completed before would wait again.
     """
+    if any(each.idle for each in ends) and any(each.assembling for each in ends):
+        return EXIT_REFUSED
     leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
     stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
@@ -138,7 +143,8 @@ class MemberProcess:
         self.member = member
         self.end: MemberEnd | None = None
         self._output = output
-        self._dismissed = self._assembling = False
+        self._dismissed = False
+        self._last_phase = ""
         self._unheard: list[signal.Signals] = []
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         streams = StandardStreams(output.streams.stdout, output.streams.stderr, nothing)
@@ -175,19 +181,17 @@ class MemberProcess:
         return all(heeds(self.pid, each) for each in (_LAST_HEEDED, number))
 
     @property
-    def assembles(self) -> bool:
-        """Whether its trainer waits for those of all others, or did when it was dismissed."""
-        if self._dismissed:
-            return self._assembling
-        try:
-            return status_of(open_existing(self.member.run_dir)).phase == ASSEMBLING
-        except PitstopError:
-            return False
+    def phase(self) -> str:
+        """What it does, or did when it was dismissed."""
+        if not self._dismissed:
+            with contextlib.suppress(PitstopError):
+                return status_of(open_existing(self.member.run_dir)).phase
+        return self._last_phase
 
     def dismiss(self) -> None:
         """Asks it once to end, since the leader has, or one that it waits for."""
         if not self._dismissed:
-            self._dismissed, self._assembling = True, self.assembles
+            self._last_phase, self._dismissed = self.phase, True
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -201,16 +205,19 @@ class MemberProcess:
         self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
         code = _SIGNALLED - returned if returned < 0 else returned
-        failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not self._was_stopped(since_seconds)
-        self.end = MemberEnd(code, failed, self._dismissed, self._assembling, self.member.leads)
+        states = self._ends_of_attempts(since_seconds)
+        # What is not saved keeps its own exit code when a request ended it.
+        was_stopped = states[-1:] == [State.STOPPED.value]
+        failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
+        assembling, leads = self._last_phase == ASSEMBLING, self.member.leads
+        idle = code == EXIT_COMPLETED and not states
+        self.end = MemberEnd(code, failed, self._dismissed, assembling, leads, idle)
         return self.end
 
-    def _was_stopped(self, since_seconds: float) -> bool:
-        """Whether a request ended its last attempt: what is not saved keeps its own exit code."""
+    def _ends_of_attempts(self, since_seconds: float) -> list[str]:
         entries = journal.read(self.member.run_dir / JOURNAL_FILE).entries
-        ends = [
-            each.event
+        return [
+            each.event.state
             for each in entries
             if isinstance(each.event, AttemptEnded) and each.time_seconds >= since_seconds
         ]
-        return bool(ends) and ends[-1].state == State.STOPPED.value

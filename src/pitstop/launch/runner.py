@@ -23,6 +23,7 @@ from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
 from pitstop.record import record
+from pitstop.supervisor.attempt.gang import ASSEMBLING
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
 from pitstop.supervisor.stops.signals import (
@@ -33,6 +34,8 @@ from pitstop.supervisor.stops.signals import (
 )
 
 _LOOK_SECONDS = 0.5
+_SERVER = "server"
+"""The phase of a member that ends with its leader."""
 _SAVE_SECONDS = 60.0
 """What a member may take, behind its own grace, to save after it was told to end."""
 _STARTING_SECONDS = 0.02
@@ -90,7 +93,8 @@ class _Launcher:
         self._signals = signals
         self._began_seconds = time.time()
         self._dismiss_at = math.inf
-        self._is_short = False
+        # Those who do this wait without end: for a member that has ended.
+        self._ended_phases: set[str] = set()
         self._members: list[MemberProcess] = []
         self.ends: list[MemberEnd] = []
 
@@ -154,7 +158,11 @@ class _Launcher:
             return
         self.ends.append(member.ended(ended.wait_status, self._began_seconds))
         self._terminal.say(f"{member.member.name} {self.ends[-1]}.")
-        self._is_short |= member.member.needed and self.ends[-1].exit_code != EXIT_COMPLETED
+        end = self.ends[-1]
+        if member.member.needed and (end.exit_code != EXIT_COMPLETED or end.idle):
+            self._ended_phases.add(ASSEMBLING)
+        if end.leads and end.idle:
+            self._ended_phases.add(_SERVER)
         if member.member.needed and os.WIFSIGNALED(ended.wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
@@ -166,7 +174,8 @@ class _Launcher:
         """Ends those who remain too long when the leader has ended, or one that all need.
 
         One that is suspended then would not hear of it.  Who waits for all the others to begin
-        would wait without end for one that has ended.
+        would wait without end for one that has ended, and so would the servers of a leader that had
+        ended before.
         """
         over_seconds = time.monotonic() - self._dismiss_at
         is_over, patience_seconds = self._dismiss_at < math.inf, self._request.grace_seconds
@@ -174,5 +183,5 @@ class _Launcher:
             suspended = is_over and is_suspended(each.pid)
             if suspended or over_seconds >= patience_seconds + _SAVE_SECONDS:
                 each.kill()
-            elif over_seconds >= 0 or (self._is_short and each.assembles):
+            elif over_seconds >= 0 or (self._ended_phases and each.phase in self._ended_phases):
                 each.dismiss()

@@ -83,6 +83,7 @@ class Loads:
     ready = False
     agreed_on: tuple[str, str] | None = None
     alone: str | None = None
+    doubt = ""
 
     def await_agreement(self) -> bool:
         return True
@@ -91,8 +92,11 @@ class Loads:
         self.agreed_on = name, gang
         return ()
 
-    def agreed_on_nothing(self, reason: str) -> tuple[Occurrence, ...]:
-        self.alone = reason
+    def agreed_on_nothing(
+        self, reason: str, *, is_refused: bool, doubt: str
+    ) -> tuple[Occurrence, ...]:
+        self.alone, self.doubt = reason, doubt
+        assert not is_refused
         return ()
 
 
@@ -317,3 +321,25 @@ def test_a_member_without_a_cluster_is_told_that_it_is_saved_by_itself() -> None
         [notice] = run.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, "worker 0"), CLUSTER))
         assert isinstance(notice, Notice)
         assert notice.code == "no_gang"
+
+
+def test_who_waits_says_for_whom(
+    runs: tuple[MemberRun, MemberRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitstop.supervisor.attempt.gang._TOLD_SECONDS", 0.0)
+    turn(runs[:1])
+    [notice] = [each for each in runs[0].told if isinstance(each, Notice)]
+    assert "Waiting up to 60 s for worker 1:" in notice.message
+
+
+def test_one_of_several_workers_of_a_script_waits_for_nobody(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    assert (
+        list(runs[0].part.role_asked(RoleAsked(RoleTaken(REPLICA, 2, "worker 1"), CLUSTER))) == []
+    )
+    turn(runs[:1])
+    [notice] = [each for each in runs[0].told if isinstance(each, Notice)]
+    assert "nothing is saved" in notice.message
+    assert runs[0].loads.doubt in notice.message
+    assert runs[0].loads.alone

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from pitstop.link.beacon import Beacon, Phase, Progress
-from pitstop.supervisor.lifecycle.deadline import Patience, overdue, patience
+from pitstop.supervisor.lifecycle.deadline import (
+    Patience,
+    overdue,
+    patience,
+    patience_with_one_of_several,
+)
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 
 
@@ -78,3 +83,11 @@ def test_a_script_that_goes_on_by_itself_is_not_ended_but_by_a_limit() -> None:
     assert overdue(limited, 60.0, progress) is not None
     before = patience(progress, connected=True, stopped=False, grace_seconds=30.0, goes_on=True)
     assert before.seconds == 30.0
+
+
+@pytest.mark.parametrize(("left_seconds", "seconds"), [(None, 5.0), (2.0, 2.0)])
+def test_workers_of_one_script_are_not_waited_for(
+    left_seconds: float | None, seconds: float
+) -> None:
+    assert patience_with_one_of_several(30.0, left_seconds).seconds == seconds
+    assert patience_with_one_of_several(1.0, left_seconds).seconds == 1.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
@@ -24,7 +23,7 @@ ASSEMBLING = "assembling"
 
 _FORM_SECONDS = 60.0
 """For the trainers of all members to be there: TensorFlow has made them wait for each other."""
-_TOLD_SECONDS = 10.0
+_TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to tell that its trainer is gone, of which TensorFlow makes an exception."""
 _REPEAT_SECONDS = 1.0
@@ -36,10 +35,13 @@ _NO_GANG = events.Notice(
     "member is saved separately, and may stop and resume at a different step.",
     "Start each of them with `pitstop run`, or all with `pitstop launch`.",
 )
+_ONE_OF_SEVERAL = (
+    "The script starts workers that train together, and this `pitstop run` sees one of them: "
+    "nothing is saved"
+)
 _ONE_SCRIPT = events.Notice(
     "no_gang",
-    "The script starts workers that train together, and this `pitstop run` sees one of them: "
-    "nothing is saved, since that one cannot go on alone.  A stop ends all.",
+    f"{_ONE_OF_SEVERAL}, since that one cannot continue alone. A stop ends all.",
     "Start the workers with `pitstop launch`, or each with a `pitstop run` of its own.",
 )
 
@@ -57,6 +59,7 @@ class GangPart:
         self._restoring = restoring
         self._task = ""
         self._tasks: set[str] = set()
+        self._others: list[str] = []
         self._assembles = False
         self._states = GangStates()
         self._waits_since: float | None = None
@@ -83,6 +86,10 @@ class GangPart:
     def is_split(self) -> bool:
         """Whether one script has started several members, of which this run sees one."""
         return len(self._tasks) > 1
+
+    @property
+    def _no_gang(self) -> events.Notice:
+        return _ONE_SCRIPT if self.is_split else _NO_GANG
 
     @property
     def is_formed(self) -> bool:
@@ -115,8 +122,8 @@ class GangPart:
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         """The trainer takes part in a strategy; the network is there, where it can be."""
-        role = asked.event.role
-        if role not in (ASSEMBLING, REPLICA) or not _is_of_several(asked.cluster):
+        role, others = asked.event.role, _others(asked)
+        if role not in (ASSEMBLING, REPLICA) or not others:
             return
         self._tasks.add(asked.event.task)
         if self._task:
@@ -126,9 +133,9 @@ class GangPart:
             return
         for _ in self._cluster.orders():  # of an earlier attempt
             continue
-        self._task = asked.event.task
+        self._task, self._others = asked.event.task, others
         if self._cluster.part is None:
-            yield _NO_GANG
+            yield self._no_gang
         elif self._restoring.await_agreement():
             self._waits_since = time.monotonic()
 
@@ -210,7 +217,7 @@ class GangPart:
         waited_seconds = now - self._waits_since
         in_vain = self.is_split or waited_seconds >= _FORM_SECONDS
         if in_vain and not self._proposed:
-            yield _ONE_SCRIPT if self.is_split else _NO_GANG
+            yield self._no_gang
             yield from self._go_alone(_NOT_AGREED)
         elif now >= self._repeat_at:
             self._repeat_at = now + _REPEAT_SECONDS
@@ -219,16 +226,16 @@ class GangPart:
             self._cluster.tell_gang(self._states.muster(self._plan.attempt))
         if waited_seconds >= _TOLD_SECONDS and not self._told_waiting:
             self._told_waiting = True
-            yield events.Notice(
-                "gang_waiting", "Waiting for the other members that train together."
-            )
+            yield _waiting_for(self._others)
 
     def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
         """There is no agreement: who has a state would go on from another one than the others."""
         self._waits_since = None
         forced = self._plan.request.settings.force
         yield from self._restoring.agreed_on_nothing(
-            "" if forced else reason, is_refused=is_refused
+            "" if forced else reason,
+            is_refused=is_refused,
+            doubt=_ONE_OF_SEVERAL if self.is_split else "",
         )
 
     def _obey(self, order: ToMember) -> Iterator[Occurrence]:
@@ -364,8 +371,21 @@ class GangPart:
         return LeaderProgress(entering, trains, progress.step_seconds, saved)
 
 
-def _is_of_several(cluster: Mapping[str, Any]) -> bool:
+def _waiting_for(others: Sequence[str]) -> events.Notice:
+    names = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    return events.Notice(
+        "gang_waiting",
+        f"Waiting up to {_FORM_SECONDS:.0f} s for {names}: workers that train together continue "
+        "from a common state.",
+        "Each of them needs `pitstop run`, or `pitstop.start` in its script.",
+    )
+
+
+def _others(asked: RoleAsked) -> list[str]:
+    """The tasks that train together with this one."""
     try:
-        return len(ClusterSpec.from_json(cluster).trainers) > 1
+        trainers = ClusterSpec.from_json(asked.cluster).trainers
     except ValueError:
-        return False
+        return []
+    names = [str(each) for each in sorted(trainers)]
+    return [each for each in names if each != asked.event.task] if len(names) > 1 else []

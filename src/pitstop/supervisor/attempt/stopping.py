@@ -103,6 +103,7 @@ class Stopping:
             return
         progress, left_at = self._resources.beacon.progress(), self._trainers.slot.left_at
         attempt_state = self._resources.attempt_state
+        left_seconds = left_at - self._stop_at if left_at is not None else None
         wait = deadline.patience(
             progress,
             connected=self._trainers.watches or self._gang.assembles,
@@ -111,8 +112,11 @@ class Stopping:
             goes_on=self._plan.goes_on,
             idle=self._plan.is_idle(progress.phase),
             released=attempt_state.serves and attempt_state.released is not None,
-            left_seconds=left_at - self._stop_at if left_at is not None else None,
+            left_seconds=left_seconds,
         )
+        if self._gang.is_split:
+            grace_seconds = self._plan.request.grace_seconds
+            wait = deadline.patience_with_one_of_several(grace_seconds, left_seconds)
         if self._gang.is_agreeing:
             reason = "the members that train together did not agree on a step"
             wait = deadline.Patience(self._plan.request.grace_seconds, reason)

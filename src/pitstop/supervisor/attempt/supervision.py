@@ -190,7 +190,7 @@ class Supervision:
         parts, lifecycle, screen = self._parts, self._resources.lifecycle, self._resources.screen
         yield from parts.saving.tick()
         yield from parts.flight.take_forecasts()
-        yield from parts.trainers.tick()
+        yield from parts.trainers.tick(split=parts.gang.is_split)
         yield from parts.membership.tick()
         yield from parts.gang.tick()
         if lifecycle.is_calm:

@@ -84,14 +84,15 @@ class TrainerReception:
             return None
         return progress.step
 
-    def tick(self) -> Iterator[Occurrence]:
+    def tick(self, *, split: bool) -> Iterator[Occurrence]:
+        """`split`: the run sees one of several workers, and has said so."""
         while self._pending and time.monotonic() >= self._pending[0][1]:
             asked, _ = self._pending.pop(0)
             # Which of them would be the first to say so the next time is anybody's guess: from
             # now on nobody but the one that is there is saved.
             if not self._closed_to_others:
                 self._closed_to_others = True
-                yield TRAINS_BESIDE
+                yield from () if split else (TRAINS_BESIDE,)
             refuse(asked.connection, f"process {self.slot.pid} already trains in this run")
 
     def check_arrival(self, now_seconds: float) -> Iterator[Occurrence]:

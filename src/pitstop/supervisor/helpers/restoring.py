@@ -107,12 +107,15 @@ class Restoring:
         self._trainer_slot.terms = replace(self._trainer_slot.terms, gang=gang, doubt=doubt)
         yield from self._let_in()
 
-    def agreed_on_nothing(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
+    def agreed_on_nothing(
+        self, reason: str, *, is_refused: bool = False, doubt: str = ""
+    ) -> Iterator[Occurrence]:
         """The trainer goes on alone; for this reason, it may not where it has a state.
 
-        `is_refused`: nor where it has none.
+        `is_refused`: nor where it has none.  `doubt`: why it is not exact, where that is known.
         """
         self._awaits_agreement = False
+        self._trainer_slot.terms = replace(self._trainer_slot.terms, doubt=doubt)
         self._refusal, self._is_refused = reason, is_refused
         if self.ready:
             yield from self._let_in()

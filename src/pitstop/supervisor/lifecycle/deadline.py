@@ -81,6 +81,15 @@ def patience(
     return Patience(grace_seconds, f"no step ended (phase: {name})")
 
 
+def patience_with_one_of_several(grace_seconds: float, left_seconds: float | None) -> Patience:
+    """The wait for workers of one script: one stops, the others wait for it, nothing is saved.
+
+    `left_seconds`: as for `patience`.
+    """
+    seconds = _LEAST_STEP_SECONDS if left_seconds is None else left_seconds
+    return Patience(min(seconds, grace_seconds), "the script's workers wait for each other")
+
+
 def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:
     """The event of a trainer that did not stop in time, None while it still may."""
     if waited_seconds < wait.seconds:
