@@ -38,10 +38,7 @@ def runs_of_script(name: str) -> list[RunFolder]:
 
 
 def find_gang(path: Path | RemotePlace | None) -> GangFolder | None:
-    """The launch that the user means: a folder, a script's newest, or the only one under runs/.
-
-    None where a run is meant; `RunFolderInvalid` where its gang.json is damaged.
-    """
+    """The launch that the user means, as `find_run`; None where a run is meant."""
     if isinstance(path, RemotePlace):
         return None
     if path is None:

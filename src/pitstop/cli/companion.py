@@ -1,8 +1,7 @@
 """The supervisor of a script that was started without one: `pitstop.start`, the callback.
 
-The trainer starts it as `python -m pitstop.cli.companion REQUEST FD`; it answers on
-that descriptor with one line of JSON, the socket to connect to or the error to raise,
-and supervises the process that started it.
+The trainer starts it as `python -m pitstop.cli.companion REQUEST FD`; it answers there with one
+line of JSON, the socket to connect to or the error to raise.
 """
 
 from __future__ import annotations
@@ -61,10 +60,7 @@ def accompany(arguments: Sequence[str]) -> int:
 
 
 def _leave_parent() -> None:
-    """Goes on in a process that is no child of the trainer.
-
-    Ray and others kill the children of a worker when it ends.
-    """
+    """Goes on in a process that is no child of the trainer: Ray kills those of a worker."""
     if os.fork():
         os._exit(0)
 

@@ -1,7 +1,4 @@
-"""The reports of `pitstop run`, whose code is loaded while the script runs.
-
-It takes longer to load than all that a script's start needs, and is not needed before its end.
-"""
+"""The reports of `pitstop run`, whose code is slow to load, and is so while the script runs."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ _needed = threading.Event()
 
 
 def prepare(socket_path: str) -> None:
-    """Loads what writes the reports, in a thread, some time after the script's start."""
     del socket_path
     threading.Thread(target=_load, name="pitstop-reports", daemon=True).start()
 

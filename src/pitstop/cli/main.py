@@ -13,11 +13,7 @@ _LAST_STANDARD = 2
 
 
 def open_standard() -> None:
-    """Opens nothing (/dev/null) where a standard descriptor is closed.
-
-    The next file that this process opens would take its number, and be written to, or be
-    handed to another program as its output.
-    """
+    """Opens /dev/null where a standard descriptor is closed: no file may take its number."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD:
         os.set_inheritable(fd, True)
     os.close(fd)

@@ -46,15 +46,10 @@ report_forms = option_group(
         help="Write Markdown to this file.",
     ),
 )
-"""Adds --json, --html and --md; the command gets `Forms`."""
 
 
 def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """Gives the report in the forms that were asked for, in the terminal when in none.
-
-    `left_page` is the page that the run itself has left.  `EnvironmentFault` where a file cannot be
-    written.
-    """
+    """Gives the report as was asked for; `left_page`: what the run has left."""
     _write_files(found, forms)
     if forms.as_json:
         tell_json(found.to_json())
@@ -63,7 +58,7 @@ def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> N
 
 
 def deliver_gang(found: GangReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """The same of all members of a launch: who failed first at length, the others in a line."""
+    """The same of a launch: who failed first at length, the others in a line."""
     _write_files(found.first.report, forms)
     if forms.as_json:
         tell_json(found.to_json())

@@ -56,10 +56,7 @@ RUN = RunType(path_type=Path)
 def folder_of_slurm_task(
     place: Path | RemotePlace | None, command: Sequence[str], *, new: bool, takes: bool
 ) -> Path:
-    """The folder of this task's run; the process gets the variables of a worker.
-
-    Raises `UserError` or `EnvironmentFault` outside of a step, or where its folder is another's.
-    """
+    """The folder of this task's run; the process gets the variables of a worker."""
     from pitstop.launch import choice, slurm
 
     if new or isinstance(place, RemotePlace):
@@ -71,10 +68,7 @@ def folder_of_slurm_task(
 
 
 def fetched(context: click.Context, place: RemotePlace) -> Path:
-    """The records of a mirrored run, in a folder that lasts as long as the command.
-
-    Raises `RunNotFound`, or `EnvironmentFault` where the mirror cannot be read.
-    """
+    """The records of a mirrored run, in a folder that lasts as long as the command."""
     folder = tempfile.TemporaryDirectory(prefix="pitstop-")
     context.call_on_close(folder.cleanup)
     target = Path(folder.name) / place.name
@@ -83,7 +77,7 @@ def fetched(context: click.Context, place: RemotePlace) -> Path:
 
 
 def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
-    """The runs at a URL, or right below it; `EnvironmentFault` where it cannot be read."""
+    """The runs at a URL, or right below it."""
     return [RemotePlace(url) for url in _read(place.url)]
 
 

@@ -15,10 +15,7 @@ _OF_ONE_CALL = frozenset({"new", "take", "force", "dry-run"})
 
 
 def defaults(command: click.Command, folder: Path) -> dict[str, Any]:
-    """The defaults that the first of the files sets, by the names of click's parameters.
-
-    Raises `UserError` for a key that is no option, or a value that the option refuses.
-    """
+    """The defaults of the first file, by the names of click's parameters; else `UserError`."""
     place, values = _read(folder)
     options = {
         max(each.opts, key=len).removeprefix("--"): each
@@ -67,7 +64,7 @@ def _nearest(key: str, options: Mapping[str, click.Option]) -> str:
 
 
 def _checked(command: click.Command, option: click.Option, key: str, value: Any) -> Any:
-    """The value as the command line would give it: a truth for a flag, else words."""
+    """As the command line would give it: a truth for a flag, else words."""
     context = click.Context(command, resilient_parsing=True)
     words: list[str] = []
     if option.is_flag and not isinstance(value, bool):

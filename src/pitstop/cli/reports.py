@@ -14,7 +14,6 @@ from pitstop.report import files, markdown
 
 
 def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
-    """Writes the reports that are missing; says so when the disk refuses."""
     with contextlib.suppress(RunNotFound):
         try:
             _write(run_dir)
@@ -23,10 +22,7 @@ def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
 
 
 def cause_and_report(run_dir: Path) -> str:
-    """Why the last attempt of a run ended; the report on it is left beside its records.
-
-    What the disk refuses here is told when the run ends.
-    """
+    """Why the last attempt of a run ended; what the disk refuses here is told at the end."""
     with contextlib.suppress(RunNotFound, OSError):
         _write(run_dir)
     return load.cause_of(run_dir)

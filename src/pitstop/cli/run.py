@@ -60,7 +60,6 @@ TOPICS = {
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
     "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom --on-bad-record",
 }
-"""The options as `--help` (the first ones) and `--help-all` show them."""
 
 
 @click.command(cls=GroupedCommand, topics=TOPICS, context_settings=_CONTEXT, epilog=_EXIT_CODES)
@@ -217,7 +216,6 @@ def _place(
     command: tuple[str, ...],
     settings: Settings,
 ) -> tuple[Path, str]:
-    """The folder that the run works in, and the URL of its mirror or empty."""
     if isinstance(run_dir, RemotePlace):
         return local_dir or run_dir.working_copy, run_dir.url
     if local_dir is not None:

@@ -122,7 +122,6 @@ training_options = option_group(
     ),
     click.option("--die-at-step", type=click.IntRange(min=0), default=0, hidden=True),
 )
-"""Adds these options; the command gets `Settings`."""
 
 
 @record
@@ -206,7 +205,6 @@ supervision_options = option_group(
         "equal up to rounding, except for layers that the resume level lists.  [default: stop]",
     ),
 )
-"""Adds these options; the command gets `SupervisionOptions`."""
 
 
 def _policy(
@@ -254,7 +252,6 @@ stop_options = option_group(
         help="What to do, after saving, when memory or disk space runs low.  [default: warn]",
     ),
 )
-"""Adds --signal, --kill-after, --preemption and --on-pressure; the command gets a `StopPolicy`."""
 
 
 @record
@@ -266,7 +263,6 @@ class Retention:
     keep_best: tuple[BestRule, ...]
 
     def over(self, policy: RetentionPolicy) -> RetentionPolicy:
-        """The policy, but for what these options say."""
         said: dict[str, Any] = {"keep_last": self.keep, "keep_every_seconds": self.keep_every}
         given = {name: value for name, value in said.items() if value is not None}
         return replace(policy, **given, keep_best=self.keep_best or policy.keep_best)
@@ -293,4 +289,3 @@ retention_options = option_group(
         "bleu:max:2; can be repeated.",
     ),
 )
-"""Adds --keep, --keep-every and --keep-best; the command gets a `Retention`."""

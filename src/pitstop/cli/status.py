@@ -115,7 +115,6 @@ def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:
 
 
 def describe(status: Status) -> list[tuple[str, str]]:
-    """The rows of the table; a row without text is not known."""
     return [
         ("run", status.run_dir),
         ("state", _state(status)),
@@ -135,7 +134,6 @@ def describe(status: Status) -> list[tuple[str, str]]:
 
 
 def _cluster(status: Status) -> str:
-    """The other members, or who leads them."""
     rows = [row for row in status.members if isinstance(row, dict)]
     members = [f"{row['task']} {row['state']}" for row in rows]
     return f"led by {status.leader}" if status.leader else ", ".join(members)
@@ -176,7 +174,6 @@ def _rate(status: Status) -> str:
 
 
 def _progress(status: Status) -> str:
-    """How long ago there was some, and what the watchdog makes of it."""
     if status.supervisor_pid is None:
         return ""
     if not status.on_hang:

@@ -52,10 +52,7 @@ def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> No
 
 @record
 class _StopAsked:
-    """A run that was asked to stop, whether it has heard that, or why it could not be asked.
-
-    `live` is None where nobody supervises it any more.
-    """
+    """A run that was asked to stop, whether it has heard that, or why it could not be asked."""
 
     folder: RunFolder
     live: LiveRun | None = None
@@ -77,7 +74,6 @@ def _ask(stack: contextlib.ExitStack, folder: RunFolder, request: _Request) -> _
 
 
 def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
-    """Waits for the end of a run; what is to be said of it."""
     if live is not None:
         live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
@@ -86,7 +82,6 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
 
 
 def _wake(folder: RunFolder, pid: int) -> None:
-    """Lets a process of the run go on that is suspended, so that the run can stop."""
     if pid:
         tell(f"{folder.path} is suspended; continuing process {pid} so that it can stop.")
         wake(pid)
@@ -103,7 +98,6 @@ def _asked(folder: RunFolder, live: LiveRun, request: _Request) -> bool:
 
 
 def describe_end(folder: RunFolder, status: Status, *, was_live: bool) -> str:
-    """One sentence: what state the run is in, and where it will go on."""
     state = status.state if was_live else f"not running ({status.state})"
     if status.checkpoint_step is None:
         return f"{folder.path} is {state}; nothing was saved."

@@ -57,7 +57,6 @@ def watch(run: Path | None, address: str | None, names: tuple[str, ...]) -> None
 
 
 def _root(run: Path | None) -> Path:
-    """The folder of one run, or one with runs below it."""
     if run is None or run.is_dir():
         return run or RUNS
     if not runs_of_script(str(run)):

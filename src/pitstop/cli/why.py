@@ -81,7 +81,6 @@ _SHELL_ADDS = 128
 
 
 def parse_signal(text: str) -> str:
-    """A signal by number or by name: 9, KILL, SIGKILL; its full name."""
     try:
         if text.isdigit():
             return signal.Signals(int(text)).name

@@ -44,7 +44,6 @@ class ClusterLink:
 
     @property
     def members(self) -> list[JsonValue]:
-        """Those that this run leads, see `Status.members`."""
         return [_row(each) for each in self.part.members] if isinstance(self.part, Leading) else []
 
     @property
@@ -72,7 +71,6 @@ class ClusterLink:
     # -- of members that train together, see `cluster.gang` ------------------------------
 
     def orders(self) -> Iterator[ToMember]:
-        """What the leader of the gang has told this member since the last call."""
         while self.part is not None and self.part.orders:
             yield self.part.orders.popleft()
 
@@ -92,7 +90,6 @@ class ClusterLink:
             self.part.propose_stop(reason)
 
     def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
-        """What is due by the clock, where this run leads."""
         if isinstance(self.part, Leading):
             self.part.gang.tick(now_seconds, progress)
 
@@ -110,12 +107,11 @@ class ClusterLink:
         return self.part.tick(beat)
 
     def beat_now(self, beat: Beat) -> None:
-        """Sends a beat before the next is due."""
         if self.part is not None:
             self.part.beat(beat)
 
     def end(self, end: Release) -> None:
-        """Tells those whose turn it is how this run ended; to be called until nobody is awaited."""
+        """Tells those whose turn it is how this run ended; until nobody is awaited."""
         if self.part is not None:
             self.part.end(end)
 

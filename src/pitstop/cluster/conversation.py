@@ -57,10 +57,7 @@ class Sealer:
         return HEAD.pack(len(text)) + text + self._next(text)
 
     def open(self, text: bytes, seal: bytes) -> Message:
-        """The message of the next frame of that side.
-
-        Raises `SealBroken` where it is not the next one, or no message of this version.
-        """
+        """The next message of that side; `SealBroken` where it is not, or of no such version."""
         if not hmac.compare_digest(seal, self._next(text)):
             raise SealBroken("a frame is not signed with the secret of this cluster")
         message = message_in(text, fd_count=0)
@@ -115,24 +112,19 @@ class Conversation:
             self._writer.write(self._own.frame(message))
 
     async def receive(self) -> Message:
-        """Waits for the next message.
-
-        Raises `SealBroken` where what came was not written by the other side, or is out of order;
-        `EOFError` or `OSError` where the other side or the network has closed the connection.
-        """
+        """Raises `SealBroken`; `EOFError` or `OSError` where the connection was closed."""
         length = length_of(await self._reader.readexactly(HEAD.size))
         text = await self._reader.readexactly(length)
         return self._other.open(text, await self._reader.readexactly(PROOF_BYTES))
 
     def close(self) -> None:
-        """Ends it; what was sent still goes out."""
         self._writer.close()
 
 
 async def answer(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
 ) -> Conversation:
-    """The leader's end, once the member has proved itself, else `WrongSecret`.
+    """The leader's end; `WrongSecret` where the member cannot prove itself.
 
     Raises `EOFError` or `OSError` where it has gone.
     """
@@ -150,10 +142,9 @@ async def answer(
 
 
 async def call(host: str, port: int, secret: bytes) -> Conversation:
-    """The member's end, once the leader has proved itself.
+    """The member's end; `WrongSecret` where the leader cannot prove itself, or hangs up.
 
-    Raises `WrongSecret` where it could not, or took this member for a stranger; `EOFError` or
-    `OSError` where nobody listens there, or it has gone.
+    Raises `EOFError` or `OSError` where nobody listens there, or it has gone.
     """
     reader, writer = await asyncio.open_connection(host, port)
     try:

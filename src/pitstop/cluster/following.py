@@ -17,10 +17,7 @@ TROUBLE = "cluster_leader"
 
 
 class Following:
-    """The leader, as another member sees it; `connected`: it hears what this member says.
-
-    `lease_seconds`: how long a silent leader is believed to be there, once it was heard.
-    """
+    """The leader, as another member sees it; `connected`: it hears what this member says."""
 
     def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
         self.leader = leader
@@ -37,7 +34,6 @@ class Following:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
 
     def tick(self, beat: Beat) -> tuple[Event, ...]:
-        """What is due by the clock: a beat goes out, and a silent leader is given up."""
         now = time.monotonic()
         if self.connected and now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
@@ -52,7 +48,7 @@ class Following:
         self._client.send(beat)
 
     def shift(self, seconds: float) -> None:
-        """This process was away for so long: the leader was not silent meanwhile."""
+        """This process was away: the leader was not silent meanwhile."""
         if self._lease is not None:
             self._lease = self._lease.shifted(seconds)
 

@@ -1,9 +1,7 @@
 """The members that train together, as their leader sees them.  No I/O.
 
-A gang begins when the trainers of all members are there, and have agreed on the state to go on
-from (`resume_agreement`).  It ends with an agreed stop (`stop_agreement`), or when the trainer of
-one member is lost: no step can end without it, so that the others end as well.  The next gang has
-another name.
+A gang begins when all trainers have agreed on a state (`resume_agreement`).  It ends with an agreed
+stop (`stop_agreement`), or when one trainer is lost: no step can end without it.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ ToLeader = (
     | messages.LevelReport
     | messages.MemberDown
 )
-"""What members tell the leader of their gang."""
 ToMember = (
     messages.ResumeProposal
     | messages.GangReady
@@ -39,7 +36,6 @@ ToMember = (
     | messages.LevelReport
     | messages.GangOver
 )
-"""What the leader tells them."""
 
 _REPEAT_SECONDS = 1.0
 _FIRST_SNAPSHOT_SECONDS = 3.0
@@ -52,15 +48,13 @@ _SETTLE_FACTOR = 5
 """For all members to save it, with what the leader's last one took."""
 
 Orders = list[tuple[Task, ToMember]]
-"""What is sent to whom."""
 
 
 @record
 class LeaderProgress:
     """In which step the leader's own trainer is; the others are a step away at most.
 
-    `trains`: its steps are under way.  What a step takes is 0 where it is not known; so is what
-    the last checkpoint took to write, before the first.
+    `trains`: its steps are under way.  What a step takes, or the last save, is 0 where not known.
     """
 
     entering: int
@@ -70,10 +64,7 @@ class LeaderProgress:
 
 
 class GangLeader:
-    """What the leader, one of the members that train, knows and says.
-
-    `new_name` makes a name that no gang had before.
-    """
+    """What the leader, itself a member, knows and says; `new_name`: one that no gang had before."""
 
     def __init__(self, members: frozenset[Task], leader: Task, new_name: Callable[[], str]) -> None:
         self._members = members
@@ -148,10 +139,7 @@ class GangLeader:
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
-        """The trainer of a member is gone, or nobody knows: the others end too.
-
-        All are told who was the first, itself as well.
-        """
+        """The trainer of a member is gone, or nobody knows: all are told, itself as well."""
         if task not in self._resume.musters or self.stop_step is not None:
             return []
         over = self._over = messages.GangOver(self._resume.name, str(task), reason)
@@ -161,7 +149,6 @@ class GangLeader:
         return [(each, over) for each in there]
 
     def tick(self, now_seconds: float, progress: LeaderProgress) -> Orders:
-        """What is due by the clock: an order is said again, a snapshot is taken."""
         self._progress = progress
         if not self.is_ready:
             return []

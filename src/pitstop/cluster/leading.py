@@ -22,10 +22,7 @@ TROUBLE = "cluster_member"
 class GangLeading:
     """The leader's part in a gang; it is a member, too, which needs no network.
 
-    Attributes:
-        orders: for this run's own trainer, in order.
-        own: the member that this run is.
-        absent: members that may be back, and what is known of them.
+    `orders`: for this run's own trainer.  `absent`: members that may be back, and what is known.
     """
 
     def __init__(self, server: LeaderServer, spec: ClusterSpec, own: Task) -> None:
@@ -37,11 +34,7 @@ class GangLeading:
         self._gang = GangLeader(members, own, lambda: gang_name(secrets.token_hex(4), len(members)))
 
     def hear(self, task: Task, message: ToLeader) -> None:
-        """A member has said something.
-
-        Where a trainer fails while another one is suspended, or the supervisor of another one is
-        out of reach, it has failed for that one.
-        """
+        """Where a trainer fails while another member is absent, it has failed for that one."""
         absent = sorted(set(self.absent) - {task})
         if isinstance(message, MemberDown) and absent:
             self.lost(absent[0], self.absent[absent[0]])
@@ -67,7 +60,7 @@ class GangLeading:
             self.absent.pop(task, None)
 
     def joined(self, task: Task, *, same: bool) -> None:
-        """A member has come, or has come back; as another process, if it is not the same."""
+        """`same`: it has come back as the same process."""
         self.absent.pop(task, None)
         if not same:
             self.lost(task, "its run has started again")
@@ -85,10 +78,7 @@ class GangLeading:
 
 
 class Leading:
-    """The members of the cluster, as its leader sees them.
-
-    `lease_seconds`: how long a silent member is believed to be there.
-    """
+    """The members of the cluster, as its leader sees them."""
 
     def __init__(self, server: LeaderServer, lease_seconds: float, gang: GangLeading) -> None:
         self.gang = gang
@@ -102,14 +92,12 @@ class Leading:
 
     @property
     def members(self) -> tuple[ClusterMember, ...]:
-        """All that have ever joined, in the order of their tasks."""
         return tuple(member for _, member in sorted(self._roster.members.items()))
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._server.take() if (event := self._on(each)))
 
     def tick(self, beat: Beat) -> tuple[Event, ...]:
-        """What is due by the clock: beats go out, and who is silent is given up."""
         now = time.monotonic()
         self.gang.beat(self.gang.own, beat)
         if now >= self._beat_at_seconds:
@@ -135,11 +123,10 @@ class Leading:
             self._server.send(member.task, beat)
 
     def shift(self, seconds: float) -> None:
-        """This process was away for so long: nobody was silent meanwhile."""
+        """This process was away: nobody was silent meanwhile."""
         self._roster = roster.shifted(self._roster, seconds)
 
     def end(self, end: Release) -> None:
-        """Tells the members whose turn it is that the training is over, and how it ended here."""
         for task in roster.next_to_release(self._roster, end.outcome):
             self._roster = roster.released(self._roster, task)
             self._server.send(task, end)

@@ -1,7 +1,6 @@
 """What the supervisors of a cluster say to each other; the specification is docs/clusters.md.
 
-They are checked, written and read like the messages between the processes of one run, see
-`link.messages`.  They travel in sealed frames, see `cluster.frames`.
+Checked, written and read as `link.messages`; they travel in sealed frames, see `conversation`.
 """
 
 from __future__ import annotations

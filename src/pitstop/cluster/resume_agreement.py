@@ -56,7 +56,6 @@ class ResumeAgreement:
 def mustered(
     agreement: ResumeAgreement, task: Task, muster: Muster
 ) -> tuple[ResumeAgreement, Words]:
-    """After a member has said that it is there; it says so again until it is answered."""
     if agreement.outcome is not None:
         return agreement, ((task, agreement.outcome),)
     before = agreement.musters.get(task)
@@ -73,7 +72,6 @@ def mustered(
 def verified(
     agreement: ResumeAgreement, task: Task, answer: ResumeAnswer
 ) -> tuple[ResumeAgreement, Words]:
-    """After a member has read what was proposed, or could not."""
     if agreement.outcome is not None or answer.proposal != agreement.proposal:
         return agreement, ()
     if not answer.verified:
@@ -119,7 +117,6 @@ def _problem(agreement: ResumeAgreement) -> str:
 
 
 def _doubt(agreement: ResumeAgreement) -> str:
-    """Why the gang does not go on exactly; empty where it does."""
     if agreement.mark == ANEW:
         return ""
     for task, muster in sorted(agreement.musters.items()):

@@ -1,7 +1,4 @@
-"""What the leader knows of the other members, and whom it releases when.  Pure.
-
-Each function takes a roster and gives the next one.
-"""
+"""What the leader knows of the other members, and whom it releases when.  Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
 from pitstop.record import record
 
 BEAT_SECONDS = 1.0
-"""Between two beats."""
 LEASE_SECONDS = 10.0
 """Without a beat, until somebody is taken for gone."""
 PARTED_SECONDS = 2.0
@@ -25,7 +21,7 @@ SUSPENDED = "suspended"
 
 @record
 class BeatLease:
-    """When a beat of one supervisor was heard last, by a monotonic clock, and how long it holds.
+    """When a beat was heard last, by a monotonic clock, and how long that holds.
 
     `suspended`: it said that it will be silent, see `Beat.state`.
     """
@@ -38,12 +34,10 @@ class BeatLease:
         return replace(self, heard_seconds=now_seconds, suspended=suspended)
 
     def parted(self, now_seconds: float) -> BeatLease:
-        """The lease after the connection was closed."""
         ends_seconds = min(self.heard_seconds + self.length_seconds, now_seconds + PARTED_SECONDS)
         return replace(self, heard_seconds=ends_seconds - self.length_seconds, suspended=False)
 
     def shifted(self, seconds: float) -> BeatLease:
-        """The lease when nobody has listened for so long."""
         return replace(self, heard_seconds=self.heard_seconds + seconds)
 
     def is_over(self, now_seconds: float) -> bool:
@@ -60,8 +54,8 @@ _TURNS = {STORES: 1, EVALUATOR: 2}
 class ClusterMember:
     """One task that has joined, and the last beat that came.
 
-    `end`: how its run ended, in its own words; None while it has not said so.  `lost`: it went
-    silent without a word.  `released`: it was told that the training is over.
+    `end`: how its run ended, if it has said so.  `lost`: it went silent.  `released`: it was told
+    that the training is over.
     """
 
     task: Task
@@ -75,12 +69,11 @@ class ClusterMember:
 
     @property
     def is_live(self) -> bool:
-        """Whether its process may still be there."""
         return self.end is None and not self.lost
 
     @property
     def works(self) -> bool:
-        """Whether it trains, as far as is known, and does not only serve or evaluate."""
+        """It trains, as far as is known, and does not only serve or evaluate."""
         return not self.beat.serves and self.task.kind != EVALUATOR
 
 
@@ -117,7 +110,6 @@ def joined(roster: Roster, request: JoinRequest, lease: BeatLease) -> Roster:
 
 
 def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: float) -> Roster:
-    """After a message of a member that has joined."""
     member = roster.members[task]
     if isinstance(message, EndReport):
         return roster.with_member(replace(member, end=message))
@@ -131,13 +123,11 @@ def is_new_process(before: Beat, now: Beat) -> bool:
 
 
 def parted(roster: Roster, task: Task, now_seconds: float) -> Roster:
-    """After the connection of a member was closed: it may come back."""
     member = roster.members[task]
     return roster.with_member(replace(member, lease=member.lease.parted(now_seconds)))
 
 
 def shifted(roster: Roster, seconds: float) -> Roster:
-    """After the leader itself was away for so long."""
     members = roster.members.items()
     return Roster(
         {task: replace(each, lease=each.lease.shifted(seconds)) for task, each in members}
@@ -159,7 +149,7 @@ def released(roster: Roster, task: Task) -> Roster:
 def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
     """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
-    Of a training that has completed, see `Release`, who trains is not told: it ends by itself.
+    Who trains in one that has completed is not told: it ends by itself.
     """
     turns = [(_TURNS.get(member.task.kind, 0), member) for member in roster.live]
     now = min((turn for turn, _ in turns), default=0)

@@ -1,7 +1,6 @@
 """The secret that the supervisors of one cluster share.
 
-PITSTOP_CLUSTER_SECRET holds it, or a file of the user's that only the user can read: on machines
-with one home directory nothing else is needed.
+PITSTOP_CLUSTER_SECRET holds it, or a file that only the user can read.
 """
 
 from __future__ import annotations

@@ -38,7 +38,6 @@ class Task:
 
     @property
     def trains(self) -> bool:
-        """Whether it is of a kind that trains, and neither stores nor evaluates."""
         return self.kind in _TRAINING
 
     @classmethod
@@ -79,7 +78,6 @@ class ClusterSpec:
         return None
 
     def has(self, task: Task) -> bool:
-        """Whether it is one of them, or the one that evaluates what they save."""
         return task in self.addresses or task == Task(EVALUATOR, 0)
 
     @property
@@ -100,10 +98,10 @@ def _numbered(tasks: Any) -> list[tuple[Any, Any]]:
 
 
 def leader_endpoint(spec: ClusterSpec, environment: Mapping[str, str]) -> tuple[str, int]:
-    """Host and port at which the supervisor of the leader listens.
+    """Host and port of the leader's supervisor.
 
-    TensorFlow's port of the leader moved by 10,000, or what PITSTOP_CLUSTER_PORT says: all members
-    find it without another word.  `ValueError` without a leader, or a port in its address.
+    TensorFlow's port of the leader moved by 10,000, or what PITSTOP_CLUSTER_PORT says.
+    `ValueError` without a leader, or a port in its address.
     """
     if (leader := spec.leader) is None:
         raise ValueError("the cluster has no chief and no worker")
@@ -121,10 +119,7 @@ def _moved(port: int) -> int:
 
 
 def shape(config: str) -> str:
-    """What of a TF_CONFIG can change bits: how many there are of each kind, and which this is.
-
-    Hosts and ports are others in each attempt.
-    """
+    """What of a TF_CONFIG can change bits: hosts and ports are others in each attempt."""
     try:
         known = json.loads(config)
         counts = ClusterSpec.from_json(known["cluster"]).counts
@@ -144,7 +139,7 @@ def own_task(environment: Mapping[str, str]) -> Task | None:
 
 
 def own_cluster(environment: Mapping[str, str]) -> dict[str, Any]:
-    """All tasks of the cluster as TF_CONFIG gives them, unread; empty where it gives none."""
+    """All tasks as TF_CONFIG gives them, unread; empty where it gives none."""
     return _own(environment, "cluster")
 
 

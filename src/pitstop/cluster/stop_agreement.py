@@ -25,15 +25,13 @@ HOLDS = "holds"
 PASSED = "passed"
 
 Orders = tuple[tuple[Task, Hold | Commit], ...]
-"""What is sent to whom."""
 
 
 @record
 class StopAgreement:
     """What the leader knows of a round (from 1): its step, who was told, their last answers.
 
-    `reason`: who asked for the stop, in words.  `saves`: all save at the step, by this name if any,
-    and go on.  `agreed`: all hold at the step.
+    `saves`: all save at the step, by this name if any, and go on.  `agreed`: all hold at the step.
     """
 
     members: frozenset[Task]
@@ -48,7 +46,6 @@ class StopAgreement:
 
     @property
     def orders(self) -> Orders:
-        """What all that were told are to do; to be said again from time to time."""
         if self.agreed:
             return tuple((task, Commit(self.step)) for task in sorted(self.members))
         return _hold(self, self.told)
@@ -63,10 +60,7 @@ def begun(
     name: str = "",
     before: StopAgreement | None = None,
 ) -> tuple[StopAgreement, Orders]:
-    """The first round, at a step that none has passed yet if possible, and what is said.
-
-    `before`: an agreement to save; this one takes its place while it is open, or comes behind it.
-    """
+    """The first round; `before`: an agreement to save, which this one replaces or comes behind."""
     if before is not None and not before.agreed:
         agreement = replace(before, reason=reason, saves=saves, name=name)
     else:
@@ -79,7 +73,6 @@ def begun(
 def answered(
     agreement: StopAgreement, task: Task, answer: HoldAnswer
 ) -> tuple[StopAgreement, Orders]:
-    """After a member's answer, and what is said now."""
     if agreement.agreed:
         return agreement, ((task, Commit(agreement.step)),)
     if answer.round != agreement.round or task not in agreement.told:
@@ -111,11 +104,7 @@ def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
 
 
 def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
-    """What a member answers to the last order that it heard.
-
-    Its trainer looks next at the end of step `entering` whether it is to hold; it holds at `held`,
-    or did so last.
-    """
+    """What a member answers; its trainer enters one step, and holds at `held`, or did last."""
     if held == order.step == entering - 1:
         return HoldAnswer(order.round, HOLDS, held)
     if entering > order.step:

@@ -46,13 +46,7 @@ print("\\n" + json.dumps(found))
 
 @dataclass(frozen=True)
 class Frameworks:
-    """What a Python has.
-
-    Attributes:
-        python: its version; empty where it could not be started.
-        versions: of `tensorflow` and `keras`, as far as they could be imported.
-        problem: what does not fit, in the words of the exception; empty when all does.
-    """
+    """What a Python has; `problem`: what does not fit, in the words of the exception."""
 
     executable: str
     python: str = ""
@@ -62,7 +56,6 @@ class Frameworks:
 
 
 def ask(executable: str) -> Frameworks:
-    """Starts a Python that imports TensorFlow and Keras; takes some seconds."""
     folder = str(Path(pitstop.__file__).parents[1])
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [executable, "-c", _PROGRAM, folder]
@@ -96,17 +89,9 @@ class Scheduler:
 class Facts:
     """What was found; None where it is not there or may not be read.
 
-    Attributes:
-        memory_cgroup: version of the memory controller; its `counters`.
-        kernel_log: the kernel's log can be read.
-        all_pids: the kernel names processes as we do.
-        nvidia_driver: a driver is loaded; `nvml` its library can be used.
-        shared_memory_bytes: size of /dev/shm, None without it.
-        disk_kind: file system of `folder`; `disk_free_bytes` on it.
-        hard_links, direct_writes: it has them.
-        ptrace_scope: 0 to 3, of the kernel's Yama; None without it.
-        limits: soft limits by name, None for no limit.
-        clock_source: what the kernel reads the time from.
+    `all_pids`: the kernel names processes as we do.  `nvml`: the library can be used.
+    `shared_memory_bytes`: of /dev/shm.  `ptrace_scope`: 0 to 3, of the kernel's Yama.  `limits`:
+    soft ones, None for no limit.
     """
 
     platform: str

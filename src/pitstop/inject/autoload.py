@@ -1,7 +1,6 @@
 """Calls back when TensorFlow and Keras have been imported.
 
-An import hook, because the script decides whether and when it imports them;
-importing them here would cost every Python process of the run seconds.
+An import hook: importing them here would cost every Python process of the run seconds.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class _NotifyingLoader(importlib.abc.Loader):
 class ImportWatcher(importlib.abc.MetaPathFinder):
     """Finds the watched modules through the other finders, and wraps their loaders.
 
-    A module may be looked for (`importlib.util.find_spec`) without being imported, so that finding
-    it must have no effect.
+    Finding one must have no effect: it may be looked for without being imported.
     """
 
     def __init__(self, watched: Mapping[str, Callable[[], None]]) -> None:
@@ -82,11 +80,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
 
 
 class _Autoload:
-    """Installs the adapters as the frameworks come.
-
-    Either may import the other while it is itself being imported; Keras is not touched before both
-    have finished.
-    """
+    """Installs the adapters as the frameworks come, of which either may import the other."""
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
@@ -164,13 +158,11 @@ class _Autoload:
         request.take(self._socket_path, role, cluster, task)
 
     def serve(self) -> int | None:
-        """Waits until this process may end."""
         from pitstop.engine import request
 
         return request.serve(self._socket_path)
 
     def leave(self, exit_code: int) -> NoReturn:
-        """Leaves the script of a server, and ends its process behind all that runs at its exit."""
         self._exit_code = exit_code
         raise SystemExit(exit_code)
 
@@ -182,7 +174,6 @@ class _Autoload:
             end_process(LeavesScript(self._exit_code))
 
     def released(self) -> int | None:
-        """Whether this process may end."""
         from pitstop.engine import request
 
         return request.serve(self._socket_path, waits=False)
@@ -250,10 +241,7 @@ def _callback_of(frame: FrameType) -> str:
 
 
 def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = None) -> None:
-    """Waits for TensorFlow and Keras in this process; a fork may have them already.
-
-    `also`: other modules that are waited for, and what is done when they are there.
-    """
+    """Waits for TensorFlow and Keras in this process, and for other modules."""
     IMPORTS.begin()
     autoload = _Autoload(socket_path)
     atexit.register(autoload.end)

@@ -20,7 +20,6 @@ def watched() -> dict[str, Callable[[], None]]:
 
 
 def seed_python() -> None:
-    """`random`, from the process's entropy."""
     sys.modules["random"].seed(entropy.bits("python", _SEED_BITS))
 
 

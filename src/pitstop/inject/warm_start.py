@@ -1,7 +1,4 @@
-"""What a spare process does before its script: imports libraries, and waits to be needed.
-
-It is the run's command, started while an attempt trains; it goes on when the attempt has failed.
-"""
+"""What a spare process does before its script: imports libraries, and waits to be needed."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ class _Pauses(importlib.abc.MetaPathFinder):
     """Finds nothing, and waits in front of each module until the process is needed."""
 
     def __init__(self, supervisor: socket.socket, *, eager: bool) -> None:
-        """`eager`: also while all processors are busy."""
         self._supervisor = supervisor
         self._worked_seconds = time.process_time()
         self._share = pause_share(0.0, eager=eager)
@@ -55,7 +51,6 @@ class _Pauses(importlib.abc.MetaPathFinder):
 
 
 def pause_share(idle_processors: float, *, eager: bool) -> float:
-    """How much longer a spare process pauses than it works."""
     return _PAUSE_SHARE if eager or idle_processors >= 1 else _BUSY_PAUSE_SHARE
 
 

@@ -21,10 +21,7 @@ class ShapeChanged(UserError):
 
 
 def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice:
-    """The launch of this command below `root`; a new one where there is none.
-
-    Raises `RunFolderInvalid` or `RunFolderUnwritable`.
-    """
+    """As `runs.choice.choose`, of a launch."""
     now, name = present_command(command), run_name(command)
     with alone(root):
         for gang in gangs(root, name):
@@ -36,7 +33,6 @@ def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice
 
 
 def gangs(root: Path, name: str) -> list[GangFolder]:
-    """The launches below `root` that have this name, the newest first."""
     found = [open_gang(path) for path in of_name(root, name) if is_gang(path)]
     return sorted(found, key=lambda gang: gang.created_seconds, reverse=True)
 
@@ -61,9 +57,9 @@ def claim(
 
 
 def joined(path: Path, shape: Shape, command: Sequence[str], *, takes: bool) -> GangFolder:
-    """The folder of a cluster whose members are started one by one, each by itself.
+    """The folder of a cluster whose members are started one by one, and nobody locks.
 
-    The first of them makes it; no one holds its lock.  Raises as `claim`, but for `RunInUse`.
+    The first makes it.  Raises as `claim`.
     """
     with alone(path.parent):
         gang = open_gang(path) if is_gang(path) else create(path, shape, command)
@@ -88,7 +84,6 @@ def _admit(gang: GangFolder, shape: Shape, command: Sequence[str], *, takes: boo
 
 
 def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Difference, ...]:
-    """In what a command differs from the one that the leader was started with last."""
     try:
         return changes_since(open_existing(gang.members[0]), now)
     except RunNotFound:

@@ -36,12 +36,8 @@ _KILLED = 128
 class MemberEnd:
     """How one member's `pitstop run` ended; 128 + signal when it was killed.
 
-    Attributes:
-        failed: neither complete, nor stopped as somebody had asked.
-        dismissed: told to end, since the leader had, or one that it waited for.
-        assembling: it had waited for all the others until then.
-        leads: its end is the end of the training.
-        idle: nothing ran: the training had ended before.
+    `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others
+    until then.  `leads`: its end ends the training.  `idle`: that had ended before.
     """
 
     exit_code: int
@@ -61,9 +57,9 @@ class MemberEnd:
 def exit_code(ends: Sequence[MemberEnd]) -> int:
     """The launch's exit code, from all ends in time: the leader's, or that of who failed first.
 
-    A leader that has only waited for the others is not asked.  One that was stopped is asked
-    after a member whose script failed: that would fail again, and 75 asks for another run.  Who
-    has waited for one that had completed before would wait again.
+    A leader that has only waited for the others does not count, nor one that was stopped when a
+    script failed: that would fail again, and 75 asks for another run.  Who has waited for one that
+    had completed before would wait again.
     """
     if any(each.idle for each in ends) and any(each.assembling for each in ends):
         return EXIT_REFUSED
@@ -90,7 +86,6 @@ class Terminal:
         self._lock = threading.Lock()
 
     def write(self, fd: int, data: bytes) -> None:
-        """Writes whole lines; nobody may be there to read them any more."""
         with self._lock, contextlib.suppress(OSError):
             write_all(fd, data)
 
@@ -102,7 +97,6 @@ class MemberOutput(OutputPipes):
     """The pipes from one member to our output."""
 
     def __init__(self, prefix: str, terminal: Terminal) -> None:
-        """Opens them; `OSError` where there are too many open files."""
         super().__init__()
         self._prefix = prefix.encode()
         self._terminal = terminal
@@ -169,10 +163,7 @@ class MemberProcess:
         self.hand_on()
 
     def hand_on(self) -> bool:
-        """Sends what was not heard yet; whether nothing is left.
-
-        A process that has just been started would die of a signal, as of any other program's.
-        """
+        """Sends what was not heard yet, unless it would die of it; whether nothing is left."""
         while self._unheard and self.end is None and self._listens(self._unheard[0]):
             own_process.send(self._unheard.pop(0), [self.pid])
         return not self._unheard
@@ -198,10 +189,7 @@ class MemberProcess:
         own_process.send(signal.SIGKILL, family.tree_of(self.pid))
 
     def ended(self, wait_status: int, since_seconds: float) -> MemberEnd:
-        """Takes note of its end, and waits until its last lines are written.
-
-        `since_seconds`: when the launch began, in seconds since the epoch.
-        """
+        """Waits until its last lines are written; `since_seconds`: the begin of the launch."""
         self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
         code = _SIGNALLED - returned if returned < 0 else returned

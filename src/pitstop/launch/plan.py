@@ -21,12 +21,7 @@ HOST = "127.0.0.1"
 
 @record
 class Member:
-    """One process of the cluster: its name for users, and the variables that only it gets.
-
-    Attributes:
-        leads: its end is the end of the training.
-        needed: the others cannot go on without it.
-    """
+    """One process of the cluster; `needed`: the others cannot go on without it."""
 
     name: str
     run_dir: Path
@@ -40,7 +35,6 @@ class Member:
 
 
 def ports_needed(shape: Shape) -> int:
-    """How many ports are listened on: one for each of TensorFlow's servers, and our leader's."""
     return len(_with_address(shape)) + 1
 
 

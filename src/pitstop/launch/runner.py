@@ -47,8 +47,8 @@ _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 class LaunchRequest:
     """What is started: the members, the leader first, and what all of them get.
 
-    `linger_seconds`: how long the others may go on when the leader has ended; then they are told to
-    end, and have their `grace_seconds`, and a while to save.
+    `linger_seconds`: for the others when the leader has ended; then come `grace_seconds`, and a
+    save.
     """
 
     members: tuple[Member, ...]
@@ -70,8 +70,7 @@ def free_ports(count: int) -> list[int]:
 def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
     """Runs the members to their ends; the exit code.  `EnvironmentFault` for no more processes.
 
-    Must be called in the main thread of a process that does nothing else: it blocks signals, adopts
-    orphans and collects every child.
+    Must be called in the main thread of a process that does nothing else.
     """
     process.adopt_orphans()
     with closing(SignalQueue(request.signals)) as signals:
@@ -144,7 +143,7 @@ class _Launcher:
                 each.send(received.signal)
 
     def _suspend(self) -> None:
-        """Stops the members, then this process, as Ctrl-Z would have; all go on together."""
+        """As Ctrl-Z would have; all go on together."""
         own_process.send(signal.SIGTSTP, [each.pid for each in self._living])
         give_up_at = time.monotonic() + _SUSPEND_SECONDS
         while time.monotonic() < give_up_at and any(is_running(e.pid) for e in self._living):
@@ -173,9 +172,8 @@ class _Launcher:
     def _dismiss(self) -> None:
         """Ends those who remain too long when the leader has ended, or one that all need.
 
-        One that is suspended then would not hear of it.  Who waits for all the others to begin
-        would wait without end for one that has ended, and so would the servers of a leader that had
-        ended before.
+        One that is suspended would not hear of it.  Who waits for one that has ended, as the
+        servers of a leader that had ended before, would wait for ever.
         """
         over_seconds = time.monotonic() - self._dismiss_at
         is_over, patience_seconds = self._dismiss_at < math.inf, self._request.grace_seconds

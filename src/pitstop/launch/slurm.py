@@ -35,12 +35,7 @@ class NotInSlurm(UserError):
 
 @record
 class SlurmTask:
-    """One task of a step: its number among all, and the nodes that they run on.
-
-    Attributes:
-        nodes: as Slurm writes them (`tf[1-2],gpu7`).
-        tasks_on: how many tasks each node has, in the order of `nodes`.
-    """
+    """One task of a step; `nodes` as Slurm writes them, `tasks_on` how many each has."""
 
     index: int
     count: int
@@ -54,10 +49,7 @@ class SlurmTask:
         return Shape(worker=self.count)
 
     def variables(self, hosts: Sequence[str]) -> dict[str, str]:
-        """The variables that make this task a worker; `hosts` are the names of its nodes.
-
-        Raises `UserError` where tasks are not numbered node by node.
-        """
+        """Make this task a worker on these hosts; `UserError` unless numbered node by node."""
         nodes = [node for node, count in enumerate(self.tasks_on) for _ in range(count)]
         if len(hosts) != len(self.tasks_on) or nodes[self.index] != self.node:
             raise UserError(

@@ -1,13 +1,8 @@
 """One page of shared memory: where the trainer is, and what is asked of it.
 
-The trainer writes its position at every step boundary with one copy of some
-bytes (a fraction of a microsecond), and reads the stop word; no system call, no
-thread, no message.  The page outlives the trainer, so the step at
-which it was killed is known exactly.
-
-Each field has one writer, but for the stop word, which anybody may raise.
-Readers may see a position that is one field ahead of another; nothing but
-display and the stop deadline depends on it.
+The trainer writes its position at every step boundary with one copy of some bytes, and reads the
+stop word.  The page outlives it.  Each field has one writer, but for the stop word.  Readers may
+see a position that is one field ahead of another; only display and the stop deadline use it.
 """
 
 from __future__ import annotations
@@ -89,12 +84,10 @@ class Progress:
     """The trainer's position as last written.
 
     Attributes:
-        step: steps completed over the whole run.
-        step_in_epoch: steps completed in the current epoch.
+        step: steps completed over the whole run; `step_in_epoch` in the current epoch.
         steps_per_epoch: 0 when the input does not know its length.
         boundary_ns: CLOCK_MONOTONIC of the last boundary; 0 before the first.
         loss: the loss reported at that boundary, NaN when none is known.
-        steps_this_attempt: steps executed by this process.
         step_seconds: smoothed time between boundaries, 0 before the second.
         snapshot_step: step of the newest complete snapshot, -1 when none.
         replay_step: step whose place in the input is being found, while RESTORING.
@@ -121,12 +114,10 @@ class Progress:
 
 
 def _read(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon], int]:
-    """A method that reads one word of the page."""
     return lambda beacon: int(form.unpack_from(beacon.page, at)[0])
 
 
 def _write(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon, float], None]:
-    """A method that writes one word of the page."""
     return lambda beacon, value: beacon.put(at, form, value)
 
 
@@ -142,7 +133,6 @@ class Beacon:
 
     @classmethod
     def create(cls) -> Beacon:
-        """A new page, zeroed, with no snapshot and no loss known yet."""
         fd = os.memfd_create("pitstop-beacon")
         os.ftruncate(fd, SIZE_BYTES)
         with mmap.mmap(fd, SIZE_BYTES) as page:
@@ -180,11 +170,7 @@ class Beacon:
         self.put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
 
     def take_training(self, at_least: int = 0) -> int:
-        """The number of a training that begins, counted from 0 over all processes of the attempt.
-
-        They train one after the other, so that nobody else counts meanwhile.  Numbers below
-        `at_least` are passed over.
-        """
+        """The number of a training that begins, from 0 over all processes of the attempt."""
         count = max(self.trainings(), at_least)
         self.put(_AT_TRAININGS, _WORD, count + 1)
         return count

@@ -1,11 +1,9 @@
 """Every message between the processes of a run: its members, and who says it to whom.
 
-The supervisor listens on one Unix socket (mode 0600).  The first message of a client says
-who it is: `Hello` of a process that trains, `ClientRequest` of the command line.  Persister and
-uploader talk with the supervisor over a socket pair each.  On the wire a message is a JSON
-object (see `link.wire`) with the members below and `type`, the name of its class in snake case.
-
-The annotations say what a member may be; `link.grammar` checks them with `record.build`.
+The supervisor listens on one Unix socket (mode 0600).  The first message of a client says who it
+is: `Hello` of a process that trains, `ClientRequest` of the command line.  Persister and uploader
+have a socket pair each.  On the wire a message is a JSON object (see `link.wire`) with the members
+below and `type`, the name of its class in snake case.
 """
 
 from __future__ import annotations
@@ -59,7 +57,6 @@ class Message:
 
 
 MESSAGES: dict[str, type[Message]] = {}
-"""All messages by their names on the wire."""
 
 
 @record
@@ -366,8 +363,7 @@ def message_in(text: bytes | bytearray, fd_count: int) -> Message:
 def message_from(body: Any, fd_count: int) -> Message:
     """The message that a JSON value is; members that this version does not know are dropped.
 
-    `UnknownMessage` for a type that this version does not know, `MalformedMessage` for what does
-    not fit.
+    An `UnknownMessage` or a `MalformedMessage` where it is none of this version.
     """
     type_ = body.get("type") if isinstance(body, dict) else None
     if not isinstance(type_, str):

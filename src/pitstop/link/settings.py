@@ -21,7 +21,6 @@ NOT_DIVIDED = "batch_not_divided"
 """The code of the trainer's `Notice` that its steps stay whole, see `Settings.batch_parts`."""
 
 STACKS_FILE = "stacks.txt"
-"""Its name in the folder of an attempt."""
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 
@@ -122,7 +121,6 @@ class Settings:
 
     @property
     def looks_only(self) -> bool:
-        """Steps are run to learn of them: nothing is saved, and callbacks do not act."""
         return self.find_nan_step > 0 or self.measure_from > 0
 
     @property

@@ -73,7 +73,7 @@ class Connection:
         return self.socket.fileno()
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Sends one message and waits until the kernel took it; `ValueError` where it is too large.
+        """Returns when the kernel took the message; `ValueError` where it is too large.
 
         Raises `PeerClosed` where the other process closed its end, or takes nothing.
         """
@@ -99,19 +99,14 @@ class Connection:
     def receive(self) -> Received:
         """Waits for the next message, no longer than the timeout of the socket, else `NoAnswer`.
 
-        Raises `PeerClosed` where the other process closed its end, or does not speak in messages;
-        `EnvironmentFault` where files came with it, and this process may open no more.
+        Raises `PeerClosed`, or `EnvironmentFault` where files came with it that cannot be opened.
         """
         while (received := self._next()) is None:
             self._read()
         return received
 
     def receive_ready(self) -> list[Received]:
-        """Reads what has arrived (at least one byte) and returns the whole messages.
-
-        What is no message is a `MalformedMessage`: those around it count.  Raises as `receive`
-        does.
-        """
+        """Reads what has arrived (at least one byte): the whole messages.  Raises as `receive`."""
         self._read()
         received = []
         while (each := self._next()) is not None:
@@ -129,7 +124,6 @@ class Connection:
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Closes the socket and descriptors nobody asked for."""
         self.socket.close()
         while self._fds:
             os.close(self._fds.popleft())

@@ -67,10 +67,7 @@ _NAMES = {
 
 
 def find(pid: int, root: Path = Path("/")) -> MemoryCgroup | None:
-    """The memory cgroup of a process, or None when it cannot be found.
-
-    `root` holds the `proc` folder and everything that its mounts name.
-    """
+    """The memory cgroup of a process, if any; `root` holds `proc` and all that its mounts name."""
     # v1 first: where both are mounted, memory is a v1 controller or absent in v2.
     candidates = (
         _locate(path, mount, version, root)
@@ -87,7 +84,6 @@ def folder_of(pid: int, controller: str, root: Path = Path("/")) -> Path | None:
 
 
 def read(group: MemoryCgroup) -> MemoryCounters:
-    """The counters of a cgroup as they are now; all None when it is gone."""
     names = _NAMES[group.version]
     limits = [read_number(folder / names.limit) for folder in _up(group.folder, group.top)]
     known = [limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES]
@@ -100,11 +96,7 @@ def read(group: MemoryCgroup) -> MemoryCounters:
 
 
 def left_bytes(group: MemoryCgroup) -> int | None:
-    """Memory that may still be charged: the least that it and its ancestors leave.
-
-    The cache of files is left too: the kernel drops it before it refuses memory.
-    None when there is no limit, or it cannot be read.
-    """
+    """Memory that may still be charged, with the cache of files; None for no limit."""
     names = _NAMES[group.version]
     left = [_left_in(folder, names) for folder in _up(group.folder, group.top)]
     return min((each for each in left if each is not None), default=None)
@@ -137,7 +129,6 @@ def _paths(memberships: str, version: int, controller: str) -> Iterator[str]:
 
 
 def _memberships(pid: int, controller: str, root: Path) -> Iterator[tuple[int, str, Mount]]:
-    """The version, the cgroup's path, and a hierarchy in which it may be seen."""
     text = read_text(root / "proc" / str(pid) / "cgroup")
     mounted = mounts(read_text(root / "proc/self/mountinfo"))
     first = [each for each in mounted if each.kind == "cgroup" and controller in each.super_options]

@@ -25,10 +25,7 @@ class Mount:
 
 
 def read_text(path: str | Path) -> str:
-    """What a file of the kernel holds; empty when it is not there, or not for us.
-
-    A process or a cgroup may go away between two reads: that is "not there" too.
-    """
+    """What a file of the kernel holds; empty when it is not there, goes away, or is not for us."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -51,7 +48,6 @@ def read_number(path: str | Path) -> int | None:
 
 
 def table(text: str, separator: str = " ") -> dict[str, str]:
-    """Lines of a key and a value, by key."""
     pairs = (line.partition(separator) for line in text.splitlines())
     return {key: value.strip() for key, found, value in pairs if found}
 

@@ -25,10 +25,7 @@ _NAME_CHARACTERS = 15
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory free on the machine, or left in this process' cgroup if that is less.
-
-    A very large number where neither can be read (not on Linux).
-    """
+    """Memory free on the machine, or left in this process' cgroup if that is less."""
     free = size_bytes(table(read_text(root / "proc/meminfo"), ":"), "MemAvailable")
     group = cgroup.find(os.getpid(), root)
     left = cgroup.left_bytes(group) if group is not None else None
@@ -39,8 +36,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 class MemoryPressure:
     """What was read at one moment; None where the kernel does not show it.
 
-    `stalled_share`: of the last ten seconds, in which every process that was not idle waited for
-    memory; of our cgroup, or else of the machine.
+    `stalled_share`: of the last ten seconds, in which all of our cgroup, or of the machine, waited.
     """
 
     available_bytes: int
@@ -50,7 +46,6 @@ class MemoryPressure:
 
 
 def sample(folder: Path, root: Path = Path("/")) -> MemoryPressure:
-    """Reads everything once, in a fraction of a millisecond; `folder` is on the disk to look at."""
     return MemoryPressure(
         available_bytes(root),
         _stalled_share(root),
@@ -73,7 +68,6 @@ def _swapped_in_bytes(root: Path) -> int | None:
 
 
 def read_space(folder: Path) -> dict[str, int] | None:
-    """Size and free bytes of the file system of a folder, None when there is none."""
     try:
         state = os.statvfs(folder)
     except OSError:
@@ -83,7 +77,6 @@ def read_space(folder: Path) -> dict[str, int] | None:
 
 
 def running(proc: Path = Path("/proc")) -> list[str]:
-    """Names of the memory watchers that run now, each once."""
     short = {name[:_NAME_CHARACTERS]: name for name in WATCHERS}
     names = {short.get(read_text(folder / "comm").strip()) for folder in proc.glob("[0-9]*")}
     return sorted(name for name in names if name)
@@ -110,7 +103,6 @@ def peak_bytes(proc: Path = Path("/proc/self")) -> int:
 
 
 def present_bytes(proc: Path = Path("/proc/self")) -> int:
-    """Resident memory now."""
     return _bytes("VmRSS", proc)
 
 

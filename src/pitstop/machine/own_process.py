@@ -28,15 +28,11 @@ def sees_all_pids(root: Path = Path("/")) -> bool:
 
 
 def start_time_ticks() -> int:
-    """When this process began, in clock ticks since the boot."""
     return _start_of(stat_fields(_read("self", "stat")))
 
 
 def is_there(pid: int, began_ticks: int | None = None) -> bool:
-    """Whether the process that began then is there now, and not another one with its number.
-
-    One that only waits for its parent to hear of its end is gone.
-    """
+    """Whether the process that began then is there now; one that was not collected is gone."""
     fields = _fields_of(pid, began_ticks)
     return bool(fields) and fields[0] not in _ENDED
 
@@ -52,10 +48,7 @@ def is_running(pid: int) -> bool:
 
 
 def heeds(pid: int, number: int) -> bool:
-    """Whether a signal does more than its default to a process: it is caught, blocked or ignored.
-
-    What is sent to a process that is gone does nothing either.
-    """
+    """Whether a signal does more than its default: it is caught, blocked or ignored."""
     masks = _signal_masks(pid)
     return not masks or any(mask >> (number - 1) & 1 for mask in masks.values())
 
@@ -71,7 +64,6 @@ def _signal_masks(pid: int) -> dict[str, int]:
 
 
 def _read(pid: int | str, name: str) -> str:
-    """Empty where the process is gone."""
     try:
         return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -79,7 +71,6 @@ def _read(pid: int | str, name: str) -> str:
 
 
 def _fields_of(pid: int, began_ticks: int | None) -> list[str]:
-    """Empty where the process that began then is gone."""
     fields = stat_fields(_read(pid, "stat"))
     return fields if fields and began_ticks in (None, _start_of(fields)) else []
 
@@ -89,13 +80,12 @@ def _start_of(fields: list[str]) -> int:
 
 
 def age_ns() -> int:
-    """How long this process has run, in nanoseconds; to the next clock tick."""
     begun_ns = start_time_ticks() * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     return max(0, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - begun_ns)
 
 
 def send(number: signal.Signals, pids: Collection[int]) -> None:
-    """Sends a signal to each; those that are gone by then, or another user's, are passed over."""
+    """To each; those that are gone by then, or another user's, are passed over."""
     for pid in pids:
         # Of another user: what the script has started with sudo.
         with contextlib.suppress(ProcessLookupError, PermissionError):

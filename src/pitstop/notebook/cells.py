@@ -41,8 +41,8 @@ class _Execution:
 class NotebookCells:
     """What `%load_ext pitstop` learns of each cell, before it runs and behind its end.
 
-    A cell that a stop has ended has not happened yet: run again, it begins with the random
-    streams that it began with, and what it had trained may be gone on with.
+    A cell that a stop has ended has not happened yet: run again, it begins with the same random
+    streams, and what it had trained may be gone on with.
     """
 
     def __init__(self, transform: Callable[[str], str], random: RandomBegin) -> None:
@@ -62,7 +62,6 @@ class NotebookCells:
         self._random.begin(f"{_digest(text)}/{self._ended[text]}", streams)
 
     def begin_anew(self) -> None:
-        """Another run: nothing that a stop has left belongs to it."""
         self._stopped.clear()
         if self._running:
             cell = self._running[-1]
@@ -70,7 +69,6 @@ class NotebookCells:
             self._random.begin(f"{_digest(cell.text)}/{self._ended[cell.text]}", None)
 
     def leave(self, *, succeeded: bool) -> None:
-        """The cell that began last has come to its end, or has failed."""
         if not self._running:
             return
         text = self._running.pop().text
@@ -79,7 +77,6 @@ class NotebookCells:
             self._stopped.pop(text, None)
 
     def stopped(self) -> None:
-        """A stop ends the cell that runs; its objects are as it leaves them."""
         from pitstop.keras.cell_identity import left_of  # noqa: PLC0415
 
         if not self._running:
@@ -98,10 +95,7 @@ class NotebookCells:
     def among(
         self, model: Any, arguments: Mapping[str, Any], identity: Identity, trainings: Trainings
     ) -> Identity:
-        """The identity of a `fit` in the cell that runs now.
-
-        Of a training that a stop has ended in this cell, as it began: it is reopened.
-        """
+        """The identity of a `fit` in the cell that runs, as it began if a stop has ended it."""
         from pitstop.keras.cell_identity import digests_of_data, reached_from  # noqa: PLC0415
 
         cell = self._running[-1] if self._running else _Execution()
@@ -162,7 +156,7 @@ def _goes_on(now: Identity, fit: StoppedFit) -> bool:
 
 
 def _is_made_by_code(arguments: Mapping[str, Any]) -> bool:
-    """Whether code makes the data that nobody can reach from here: a generator, a pipeline."""
+    """Whether code makes the data that nobody can reach: a generator, a pipeline."""
     data = [arguments.get("x"), arguments.get("validation_data")]
     return any(each is not None and not hasattr(type(each), "__getitem__") for each in data)
 

@@ -1,6 +1,6 @@
 """`%load_ext pitstop`: watches the cells and the imports of a kernel.
 
-Light: the code that trains is loaded when Keras is there, and no process is started before a `fit`.
+Light: the code that trains is loaded when Keras is there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ class Notebook:
         self._training: KernelInstrumentation | None = None
 
     def install(self) -> None:
-        """Watches from the cell on that runs now."""
         self._shell.events.register("pre_run_cell", lambda info: self._cells.enter(info.raw_cell))
         self._shell.events.register(
             "post_run_cell", lambda result: self._cells.leave(succeeded=bool(result.success))

@@ -29,19 +29,14 @@ _PREFIX = "pitstop: "
 
 
 def default_folder(names: dict[str, object]) -> Path:
-    """The folder of a notebook, by its name where that is known; `names` are those of its cells."""
+    """The folder of a notebook, by its name where the names of its cells tell that."""
     told = [names.get(name) for name in _NAMES] + [os.environ.get("JPY_SESSION_NAME")]
     known = [each for each in told if isinstance(each, str) and each.endswith(".ipynb")]
     return (Path(RUNS) / (Path(known[0]).stem if known else "notebook")).absolute()
 
 
 class KernelRun:
-    """One folder, and at most one supervisor at a time.
-
-    Attributes:
-        place: a folder, absolute, or the URL of a mirror.
-        chosen: the user has named it.
-    """
+    """One folder or URL, and at most one supervisor at a time; `chosen`: by the user."""
 
     def __init__(self, place: str, *, chosen: bool = False) -> None:
         self.place = place
@@ -51,12 +46,11 @@ class KernelRun:
 
     @property
     def folder(self) -> Path:
-        """Where it lies on this machine."""
         return parse(self.place).working_copy if is_url(self.place) else Path(self.place)
 
     @property
     def entropy(self) -> str:
-        """Where its random streams begin: as the run says, or as it will say when it is made.
+        """Where its random streams begin: as the run says, or as it will when it is made.
 
         Of a mirror, its URL: what it says is not known before it is fetched.
         """
@@ -68,12 +62,7 @@ class KernelRun:
         return self._key
 
     def start(self) -> str:
-        """Starts a supervisor; its socket's path.
-
-        Raises:
-            RunUnavailable: the folder cannot be used.
-            EnvironmentFault: the supervisor did not come up.
-        """
+        """Starts a supervisor; its socket's path.  `RunUnavailable` or `EnvironmentFault`."""
         self.wait()
         self._wait_for_another()
         with _environment(ENV_ENTROPY, self.entropy):
@@ -88,14 +77,14 @@ class KernelRun:
         return self._companion.socket_path
 
     def wait(self) -> None:
-        """Waits for the supervisor of the training before, which has let go of this process."""
+        """Waits for the supervisor of the training before."""
         if self._companion is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._companion.process.wait(_ENDS_SECONDS)
             self._companion = None
 
     def _wait_for_another(self) -> None:
-        """Waits while a kernel that has died is saved: its supervisor has the folder until then."""
+        """Waits while a kernel that has died is saved."""
         give_up_at = time.monotonic() + _ENDS_SECONDS
         while self._is_held() and time.monotonic() < give_up_at:
             from pitstop.store.run_folder import open_existing  # noqa: PLC0415

@@ -32,8 +32,7 @@ _REFUSED = (
 class CellEnded(KeyboardInterrupt):
     """Ends a cell whose training was stopped, with a few words and without a traceback.
 
-    The kernel goes on, and cells that wait behind it are not run. `except Exception` in the cell
-    lets it through.
+    Cells that wait behind it are not run; `except Exception` lets it through.
     """
 
     def _render_traceback_(self) -> list[str]:
@@ -50,17 +49,13 @@ class KernelInstrumentation(Instrumentation):
         self._before: Trainings | None = None
 
     def install(self, packages: tuple[str, ...]) -> None:
-        """Watches the packages of Keras that have been imported.
-
-        Raises:
-            UnsupportedVersion: a hook point is missing.
-        """
+        """Raises `UnsupportedVersion` where a hook point is missing."""
         private.check()
         for package in packages:
             hooks_of(package).install(self)
 
     def begin(self) -> Training | None:
-        """As for a script; `CellEnded` where no supervisor can be had, since nothing is saved."""
+        """As for a script; `CellEnded` where no supervisor can be had: nothing would be saved."""
         training = self._training
         if training is not None and training.run is None and training.session.is_over:
             self._leave(training)
@@ -94,7 +89,6 @@ class KernelInstrumentation(Instrumentation):
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """What a stop does to a cell: it ends, and the kernel lives."""
         training = self._training
         try:
             yield

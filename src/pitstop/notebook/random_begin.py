@@ -1,7 +1,6 @@
 """Where the random streams of a cell begin: at numbers of its run, unless the user has seeded.
 
-A cell draws the same in each kernel, whichever cells have run before it; and other numbers
-each time that it has come to its end and is run again.
+A cell draws the same in each kernel, and other numbers each time that it has ended and runs again.
 """
 
 from __future__ import annotations
@@ -23,21 +22,15 @@ _MODULES: dict[str, tuple[Callable[[], None], tuple[str, str]]] = {
 
 
 class RandomBegin:
-    """The streams of Python and NumPy.
-
-    Attributes:
-        streams: as the cell that runs now has found them; None where it has them of its run.
-    """
+    """The streams of Python and NumPy; `streams`: as the cell found them, None if of its run."""
 
     def __init__(self, key: Callable[[], str]) -> None:
-        """Seeds nothing yet; `key` is the entropy of the run."""
         self.streams: dict[str, Any] | None = None
         self._key = key
         self._seeded = False
         self._watched: set[str] = set()
 
     def begin(self, cell: str, streams_before: dict[str, Any] | None) -> None:
-        """A cell begins, with the streams that it had before where it was stopped."""
         for module in _MODULES:
             self._watch(module)
         if not self._seeded:
@@ -53,7 +46,6 @@ class RandomBegin:
         self.streams = _capture()
 
     def numpy_came(self) -> None:
-        """NumPy was imported in the middle of a cell."""
         self._watch("numpy.random")
         if not self._seeded:
             streams.seed_numpy()

@@ -1,9 +1,8 @@
 """The kernel's log: who was killed for memory, and who crashed, since we began to watch.
 
-Record format: the kernel's Documentation/ABI/testing/dev-kmsg.  The two lines
-of a kill are written by mm/oom_kill.c: a summary that names the cgroup, and
-"Killed process".  Crashes are told by arch/x86/mm/fault.c and arch/x86/kernel/traps.c,
-by the number of the thread, where /proc/sys/debug/exception-trace is not 0.
+Formats: Documentation/ABI/testing/dev-kmsg of the kernel; mm/oom_kill.c, two lines for a kill;
+arch/x86/mm/fault.c and arch/x86/kernel/traps.c for crashes, by the number of the thread, where
+/proc/sys/debug/exception-trace is not 0.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from pathlib import Path
 from pitstop.record import record
 
 _RECORD_BYTES = 8192
-"""The kernel never hands out a longer record."""
 
 _STAMP_FIELD = 2
 """Index of the microseconds since the boot in a record's prefix."""
@@ -48,11 +46,8 @@ class KernelMessage:
 class OomKill:
     """One line of the kernel log about a process killed for memory.
 
-    Attributes:
-        pid: as the kernel counts, which differs inside a pid namespace.
-        command: the first 15 characters of the process's name.
-        cgroup: its memory cgroup; empty when this line does not name it.
-        whole_machine: the machine was out of memory, not only a cgroup.
+    `pid`: as the kernel counts, which differs inside a pid namespace.  `command`: the first 15
+    characters of its name.  `cgroup`: empty when this line does not name it.
     """
 
     pid: int
@@ -72,10 +67,9 @@ def parse_oom_kill(line: str) -> OomKill | None:
 
 
 def select(lines: list[str], pids: frozenset[int], cgroup: str) -> list[str]:
-    """The lines about kills of these processes or in this memory cgroup.
+    """The lines about kills of these processes or in this memory cgroup, which is not the root.
 
-    A line that names no cgroup is taken when a line that does names the same
-    process.  The root cgroup would match everything and matches nothing.
+    One that names no cgroup is taken when one that does names the same process.
     """
     kills = [(line, parse_oom_kill(line)) for line in lines]
     wanted = set(pids) | {kill.pid for _, kill in kills if kill and _is_in(kill.cgroup, cgroup)}
@@ -83,7 +77,6 @@ def select(lines: list[str], pids: frozenset[int], cgroup: str) -> list[str]:
 
 
 def faults(messages: Iterable[KernelMessage]) -> list[KernelMessage]:
-    """Those about processes that crashed; one that was sent the signal is not among them."""
     return [each for each in messages if _FAULT.search(each.text)]
 
 
@@ -95,12 +88,9 @@ def least_ages(
 ) -> list[float] | None:
     """How many seconds ago each message was written, at least.
 
-    Stamps stand still while the machine sleeps, as our clock does, but no time server corrects
-    them.  None where they do not fit our clock at all, as in a time namespace or after a virtual
-    machine has moved.
-
-    Args:
-        corrected_seconds: what that clock has been corrected by since the boot, either way.
+    Stamps stand still while the machine sleeps, as our clock, but no time server corrects them, as
+    it did by `corrected_seconds` since the boot.  None where they do not fit our clock at all, as
+    in a time namespace or after a virtual machine has moved.
     """
     slack = _SLACK_SECONDS + 2 * corrected_seconds + _CALIBRATED_TO * now_seconds
     ages = []
@@ -122,7 +112,6 @@ class KernelLog:
     """The kernel log from the moment of opening on."""
 
     def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
-        """Opens the log at its end; OSError where it is missing or may not be read."""
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.lseek(self._fd, 0, os.SEEK_END)
 

@@ -36,7 +36,6 @@ class Observer:
     """Watches one trainer; begin, sample now and then, end."""
 
     def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
-        """Takes the counts that the end is compared with; never fails."""
         self._root = root
         self._pids = frozenset({trainer_pid})
         self._log = _open_log(root / "dev/kmsg")
@@ -48,15 +47,10 @@ class Observer:
 
     @property
     def cgroup(self) -> str:
-        """The memory cgroup of the trainer as the kernel names it, or empty."""
         return self._group.path if self._group else ""
 
     def sample(self, pid: int) -> None:
-        """Reads again what a script may change: limits, cgroup, the process itself.
-
-        Call it with the pid that trains, which under a wrapper differs from the
-        one that was started.
-        """
+        """Reads again what a script may change; `pid` trains, under a wrapper another one."""
         self._pids |= {pid}
         self._limits = read_limits(pid) or self._limits
         group = cgroup.find(pid, self._root)
@@ -66,10 +60,7 @@ class Observer:
     def end(
         self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
     ) -> dict[str, Any]:
-        """What was seen, by the fields of `TrainerExited` that the machine answers.
-
-        `workers`: children that died before the trainer, which count too.
-        """
+        """What was seen, by field of `TrainerExited`; `workers`: children that died before."""
         self._pids |= workers
         counters = cgroup.read(self._group) if self._group else None
         logged = self._kernel_log()
@@ -122,11 +113,7 @@ def _open_log(path: Path) -> KernelLog | None:
 
 
 def read_limits(pid: int) -> dict[str, JsonValue] | None:
-    """The resource limits of a process, None when they cannot be read.
-
-    Each is `{"soft": N, "hard": N}` with None for "unlimited"; the names carry
-    the units.
-    """
+    """The resource limits of a process, `{"soft": N, "hard": N}` with None for "unlimited"."""
     try:
         return {name: _pair(resource.prlimit(pid, number)) for name, number in _LIMITS.items()}
     except (ProcessLookupError, PermissionError):

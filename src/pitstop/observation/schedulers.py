@@ -25,7 +25,6 @@ NAMES: Mapping[str, str] = {
     "kubernetes": "Kubernetes",
     "colab": "Colab",
 }
-"""What people call them, by the `scheduler` of `JobSeen`."""
 
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "slurm": ("SLURM_JOB_PARTITION", "SLURM_RESTART_COUNT", "SLURM_MEM_PER_NODE"),
@@ -46,7 +45,6 @@ class SchedulerAnswer:
 
     @property
     def is_final(self) -> bool:
-        """Whether it tells more than that the job goes on."""
         return self.state not in _STILL_GOING_ON or bool(self.reason)
 
 
@@ -94,7 +92,6 @@ def questions(scheduler: str, job: str) -> tuple[Question, ...]:
 
 
 def best(answers: Sequence[SchedulerAnswer]) -> SchedulerAnswer:
-    """The answer that tells most; an empty one where none tells anything."""
     final = (answer for answer in answers if answer.is_final)
     return next(final, next(iter(answers), SchedulerAnswer()))
 
@@ -107,11 +104,7 @@ def read_sacct(text: str) -> SchedulerAnswer:
 
 
 def read_scontrol(text: str) -> SchedulerAnswer:
-    """Of `scontrol -o show job`: pairs of NAME=VALUE, of which a few say how it ends.
-
-    A job that is being ended is COMPLETING; its reason, or the time of the
-    preemption, says why.
-    """
+    """Of `scontrol -o show job`: one that is being ended is COMPLETING; its reason says why."""
     pairs = dict(_PAIR.findall(text))
     preempted = pairs.get("PreemptTime", "None") not in ("None", "Unknown", "")
     reason = "Preempted" if preempted else _told(pairs.get("Reason", ""))
@@ -125,7 +118,7 @@ def read_bjobs(text: str) -> SchedulerAnswer:
 
 
 def read_qstat(text: str) -> SchedulerAnswer:
-    """Of `qstat -f`: the state, and the comment that says more."""
+    """Of `qstat -f`."""
     pairs = dict(_PBS_LINE.findall(text))
     comment = pairs.get("comment", "")
     return SchedulerAnswer(

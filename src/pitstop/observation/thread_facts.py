@@ -71,8 +71,7 @@ def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
 def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int]:
     """Processor seconds, and bytes read and written, of these processes so far.
 
-    Time in which a thread was ready and had to wait for a processor counts too: on
-    a crowded machine, who computes is mostly waiting for its turn.
+    Time of waiting for a processor counts too: on a crowded machine, computing is mostly that.
     """
     folders = [proc / str(pid) for pid in pids]
     stats = [stat_fields(read_text(folder / "stat")) for folder in folders]

@@ -45,7 +45,6 @@ class StoredManifest:
 
     @property
     def sequence(self) -> int:
-        """The checkpoint's number in the run, 0 when it is not known."""
         return self.manifest.sequence if self.manifest else 0
 
 
@@ -124,8 +123,8 @@ def state_of(
 ) -> RemoteState:
     """The mirror as the plan needs it.
 
-    A file is known to be the local one when a manifest that both sides have refers to it, and its
-    size is right.
+    A file is the local one where both sides have a manifest that refers to it, and its size is
+    right.
     """
     found = {key: RemoteObject("") for key in sizes if is_checkpoint_file(key)}
     for stored in manifests:

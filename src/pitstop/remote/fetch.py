@@ -29,8 +29,7 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tuple[Manifest, ...]:
     """Makes `target` the run's folder, whole or not at all; its checkpoints, newest first.
 
-    Checkpoints are verified; damaged ones are left out, and said to be.  Raises `StorageFault`, or
-    `OSError` where the folder cannot be written.
+    Damaged ones are left out.  Raises `StorageFault`, or `OSError` where it cannot be written.
     """
     staging = target.with_name(f".{target.name}.fetching")
     shutil.rmtree(staging, ignore_errors=True)
@@ -45,7 +44,6 @@ def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tup
 
 
 def fetch_records(storage: Storage, target: Path, sizes: Mapping[str, int]) -> None:
-    """Fetches everything but the checkpoints."""
     (target / CHECKPOINTS_DIR).mkdir(parents=True)
     (target / ATTEMPTS_DIR).mkdir()
     for key in (RUN_FILE, JOURNAL_FILE):

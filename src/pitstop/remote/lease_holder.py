@@ -39,10 +39,8 @@ _LOOK_SECONDS = 1.0
 class Lease:
     """The holder of a mirror: a promise between runs of Pitstop, not a lock, see docs/remote.md.
 
-    Attributes:
-        machine: one boot of one machine, and the process ids that `pid` counts among.
-        start_time_ticks: of that process, see `store.lock.LockRecord`.
-        state: "live"; "finishing" when only the last uploads are left; "released".
+    `machine`: one boot of one machine, and the process ids that `pid` counts among.
+    `start_time_ticks`: see `store.lock.LockRecord`.  `state`: `LIVE`, `FINISHING` or `RELEASED`.
     """
 
     holder: str
@@ -119,10 +117,7 @@ class LeaseHolder:
         self._wake = threading.Event()
 
     def acquire(self, say: Callable[[str], None]) -> None:
-        """Takes the mirror, after a dead holder's lease has run out.
-
-        Raises `StorageFault`, or `MirrorInUse` where another run writes it.
-        """
+        """Takes the mirror, or waits for a dead holder's lease; `StorageFault` or `MirrorInUse`."""
         first = found = self._read()
         changed_at = time.monotonic()
         told = False
@@ -145,11 +140,7 @@ class LeaseHolder:
         self._thread.start()
 
     def is_held(self) -> bool:
-        """Whether the mirror is ours; where that is not known of late, the lease is renewed now.
-
-        A network that was away, or a machine that was suspended, has let it run out.  Raises
-        `StorageFault`.
-        """
+        """Whether the mirror is ours; renews a lease that may have run out, or `StorageFault`."""
         if _now_seconds() - self._renewed_seconds < EXPIRY_SECONDS / 2 or self.renew():
             return True
         self._on_lost()
@@ -166,7 +157,6 @@ class LeaseHolder:
         return True
 
     def finishing(self) -> None:
-        """Others may wait for the end from now on, instead of giving up."""
         self._state = FINISHING
         self._wake.set()
 

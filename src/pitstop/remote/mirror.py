@@ -17,11 +17,7 @@ from pitstop.store.run_folder import RUN_FILE
 
 
 class Mirror:
-    """The mirror of one run folder.
-
-    What the mirror holds is looked up once, and known from then on: nobody
-    else writes it while the lease is ours.
-    """
+    """The mirror of one run folder; looked up once, since nobody else writes it."""
 
     def __init__(self, storage: Storage, run_dir: Path, report: Callable[[Event], None]) -> None:
         self._storage = storage
@@ -35,8 +31,8 @@ class Mirror:
     def update(self, is_wanted: Callable[[], bool]) -> bool:
         """Sends and removes until the mirror holds what the folder holds; whether that is done.
 
-        `is_wanted` is asked before each step; where it says no, or after a `StorageFault`, the next
-        pass goes on.
+        `is_wanted` is asked before each step; after a no or a `StorageFault`, the next pass goes
+        on.
         """
         self._began_seconds, self._sent_bytes = time.monotonic(), 0
         try:

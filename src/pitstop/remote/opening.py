@@ -39,10 +39,8 @@ class MirrorChoice(enum.Enum):
 class MirrorSide:
     """How far one of the two copies of a run is.
 
-    Both begin alike.  Where one machine has lost the network and another has gone on from the
-    mirror, each has a line of its own.  The journals tell: they only grow, so of two copies of one
-    line the one begins with the other.
-    `saved`: of each checkpoint the number and the time, in seconds since the epoch.
+    Both begin alike, and may go on apart: of two copies of one line the journal of the one begins
+    with the other's.  `saved`: number and time, in seconds since the epoch, of each checkpoint.
     """
 
     journal: bytes
@@ -71,8 +69,7 @@ class MirrorSide:
 def choose_side(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorChoice:
     """Where a run goes on from; None for a side without a run.
 
-    Of one line the copy that is further, of two lines the longer one.  No line is lost: a local
-    one that is not used is put aside, and the mirror's is fetched beside the local one.
+    Of one line the copy that is further, of two lines the longer one; the other one is kept aside.
     """
     if remote is None:
         return MirrorChoice.BEGIN if local is None else MirrorChoice.LOCAL
@@ -87,7 +84,6 @@ def choose_side(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorCh
 
 
 def have_parted(one: MirrorSide, other: MirrorSide) -> bool:
-    """Whether each has lines in its journal that do not come in the other's."""
     return all(_own_lines(one.journal, other.journal))
 
 
@@ -101,7 +97,6 @@ def has_saved_apart(one: MirrorSide, other: MirrorSide) -> bool:
 
 
 def _own_lines(one: bytes, other: bytes) -> tuple[list[bytes], list[bytes]]:
-    """What either journal holds behind the lines that both begin with."""
     # Without what a crash has left of a last line.
     whole = [each[: each.rfind(b"\n") + 1].splitlines(keepends=True) for each in (one, other)]
     pairs = zip(*whole, strict=False)

@@ -36,7 +36,6 @@ class RemotePlace:
 
 
 def is_url(text: str) -> bool:
-    """Whether a place that the user named is a URL, and not a path."""
     return _URL.fullmatch(text) is not None
 
 

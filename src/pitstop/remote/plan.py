@@ -1,8 +1,7 @@
 """What to send and what to remove, in which order, so that a mirror follows a folder.  Pure.
 
-Behind every step of a plan, each manifest in the mirror has all of its files
-there, with the content that it was written for: a manifest is sent behind its
-files and removed before them.
+A manifest is sent behind its files and removed before them: each in the mirror has all of its
+files there, with the content that it was written for.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ _MANIFEST = re.compile(rf"{CHECKPOINTS_DIR}/([^/]+)/{re.escape(MANIFEST_FILE)}")
 
 
 def manifest_key(name: str) -> str:
-    """The object whose presence makes a checkpoint."""
     return f"{CHECKPOINTS_DIR}/{name}/{MANIFEST_FILE}"
 
 
@@ -118,8 +116,7 @@ def apply(remote: RemoteState, action: Action) -> RemoteState:
 def plan(local: Sequence[LocalCheckpoint], remote: RemoteState) -> tuple[Action, ...]:
     """The steps that make the mirror hold the local checkpoints, newest first, and no others.
 
-    A folder without any checkpoint leaves the mirror as it is: it is more
-    likely to have lost them than to have given them up.
+    A folder without any is more likely to have lost them: the mirror stays.
     """
     wanted = {key: file for each in reversed(local) for key, file in each.files.items()}
     actions: list[Action] = []

@@ -24,10 +24,7 @@ _NEVER = float("inf")
 
 
 class Sender:
-    """Keeps a mirror up to date until `finish` or `stop`.
-
-    What other threads ask of it changes under `_wake`; the rest belongs to its own thread.
-    """
+    """Keeps a mirror up to date until `finish` or `stop`; other threads change it under `_wake`."""
 
     def __init__(
         self,
@@ -36,11 +33,7 @@ class Sender:
         on_end: Callable[[], None],
         is_ours: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Begins nothing.
-
-        `is_ours`: asked before each step whether the mirror may be written; where not, `stop` was
-        called.
-        """
+        """`is_ours`: whether the mirror may be written; where not, `stop` was called."""
         self._mirror = mirror
         self._report = report
         self._on_end = on_end
@@ -56,7 +49,6 @@ class Sender:
         self.thread = threading.Thread(target=self._run, name="pitstop-sender", daemon=True)
 
     def changed(self) -> None:
-        """There is something new to send; a wait after a failure goes on."""
         with self._wake:
             self._asked = True
             if not self._failures:
@@ -64,7 +56,6 @@ class Sender:
             self._wake.notify()
 
     def finish(self) -> None:
-        """Send what is left now, and end."""
         with self._wake:
             self._asked = self._finishing = True
             self._due_seconds = 0.0

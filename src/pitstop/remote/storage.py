@@ -49,7 +49,6 @@ class StorageFault(EnvironmentFault):
 
 
 def explain(error: Exception, url: str) -> StorageFault:
-    """The fault that an exception of a storage library stands for."""
     names = {cls.__name__ for cls in type(error).__mro__}
     if names & _CREDENTIALS:
         message = f"There are no valid credentials for {url}: {_first_line(error)}."
@@ -93,13 +92,10 @@ class LocalFileGone(Exception):
 
 
 class Storage:
-    """The objects of one mirror, by their keys; each is written in one step.
-
-    Every method may raise `StorageFault`.
-    """
+    """The objects of one mirror, by their keys; every method may raise `StorageFault`."""
 
     def __init__(self, url: str) -> None:
-        """Loads the library for the URL, or raises `StorageFault`; nothing is sent yet."""
+        """Loads the library for the URL, or raises `StorageFault`."""
         self.url = url
         protocol = url.partition("://")[0]
         options = _OPTIONS.get(protocol, {})
@@ -116,7 +112,6 @@ class Storage:
                 ) from error
 
     def read(self, key: str) -> bytes | None:
-        """The content of an object, None when there is none."""
         with self._failures_explained():
             try:
                 return bytes(self._filesystem.cat_file(self._path(key)))
@@ -126,8 +121,7 @@ class Storage:
     def write(self, key: str, data: bytes, *, new: bool = False) -> None:
         """Gives an object its content; with `new` only if it does not exist.
 
-        Not every server keeps the condition (S3 does, with `If-None-Match`), so the
-        caller reads again what came of it.
+        Not every server keeps the condition (S3 does, with `If-None-Match`): read it again.
         """
         with self._failures_explained():
             mode = "create" if new else "overwrite"
@@ -157,7 +151,6 @@ class Storage:
             return True
 
     def remove(self, key: str) -> None:
-        """Removes an object; one that is not there is no error."""
         with self._failures_explained(), contextlib.suppress(FileNotFoundError):
             self._filesystem.rm_file(self._path(key))
 

@@ -1,8 +1,7 @@
 """The process that keeps a run's mirror, and outlives a supervisor that dies.
 
-It is started before the run folder is looked at: it takes the lease, fetches
-what is newer elsewhere, and then sends what is committed.  No network library is
-loaded in any other process of a run.
+It takes the lease before the run folder is looked at, fetches what is newer elsewhere, and then
+sends what is committed.  No other process of a run loads a network library.
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ class Uploader:
         holder.keep(lambda: self._sender.stop(_TAKEN))
 
     def run(self) -> None:
-        """Serves until the sender has ended, or is not waited for any longer."""
         try:
             sources = [self._connection.fileno(), self._ended]
             while self._ended not in select.select(sources, [], [])[0] and self._obey():

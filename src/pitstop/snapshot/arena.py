@@ -1,9 +1,7 @@
 """The shared memory that snapshots are copied into: two slots in one file.
 
-The file has no name and belongs to whoever holds a descriptor: the trainer
-writes it, the persister reads it, and the kernel frees it when both are gone,
-however they went.  Two slots, because the newest whole snapshot must survive
-while the next one is written or the last one is read.
+The file has no name: the kernel frees it when trainer and persister are gone.  Two slots, because
+the newest whole snapshot must survive while the next one is written or the last one is read.
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ class ArenaPlan:
 def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> ArenaPlan:
     """How large an arena to make, and where.
 
-    The arena stays in memory when it takes at most half of what is free, or what the user allowed
-    (`limit_bytes`, 0 for no word on it); memory that training would have to fight for is worse than
-    slower snapshots.
+    In memory when it takes at most half of what is free, or `limit_bytes` if the user gave one:
+    memory that training would have to fight for is worse than slower snapshots.
     """
     spare_bytes = max(_SPARE_BYTES, snapshot_bytes // _SPARE_SHARE)
     pages = -(-(slot.HEAD_BYTES + snapshot_bytes + spare_bytes) // mmap.PAGESIZE)
@@ -56,8 +53,7 @@ def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> A
 def choose_slot(sequences: Sequence[int], pinned: int) -> int | None:
     """Index of the slot the next snapshot may overwrite, None when it must wait.
 
-    Neither the newest whole snapshot nor the one that the persister reads (`pinned`) is
-    overwritten; 0 stands for none.
+    Neither the newest whole one nor the `pinned` one, that the persister reads; 0 stands for none.
     """
     newest = max(sequences)
     free = [
@@ -88,9 +84,7 @@ class Arena:
     def prefault(self, is_awaited: Callable[[], bool]) -> None:
         """Touches every page once, so that no snapshot pays for page faults.
 
-        A file is left alone: its pages would be written to the disk for nothing.  Ends early when a
-        snapshot `is_awaited`: it only needs the pages of one slot, and had better touch them
-        itself.
+        Ends early when a snapshot `is_awaited`.  A file is left alone: its pages would be written.
         """
         if self.plan.backing == "file":
             return
@@ -151,10 +145,7 @@ def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
 
 
 def nameless_file(folder: Path) -> int:
-    """A file on the disk of a folder that vanishes with its last descriptor; or `OSError`.
-
-    The kernel may write its pages back and drop them: it takes no memory that training needs.
-    """
+    """A file on the disk of a folder that vanishes with its last descriptor; or `OSError`."""
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
     Path(path).unlink()
     return fd

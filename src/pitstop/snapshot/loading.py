@@ -1,11 +1,8 @@
 """From a checkpoint on disk to a restore image: its files, verified, and a table of them.
 
 The table is a line of JSON, and the saved state behind it.  The line says the ranges of each
-tensor's bytes: each the number of a file among the image's, an offset, and a size.
-
-The files are handed over as they are, and mapped by whoever restores: verifying has read them into
-the page cache, where the kernel may drop them again.  A copy in memory of our own would cost its
-pages a second time, which the kernel makes more slowly than a disk reads.
+tensor's bytes: each the number of a file among the image's, an offset, and a size.  The files are
+handed over as they are, and mapped by whoever restores: a copy would cost their pages twice.
 """
 
 from __future__ import annotations
@@ -27,10 +24,7 @@ _Ranges = dict[str, list[tuple[int, int, int]]]
 
 @record
 class RestoreImage:
-    """A verified checkpoint, ready to be mapped: its table, then its tensors files.
-
-    `ledger`: what the next checkpoint may refer to.
-    """
+    """A verified checkpoint: its table, then its files; `ledger`: what may be referred to."""
 
     fds: tuple[int, ...]
     ledger: PreviousCheckpoint

@@ -1,9 +1,7 @@
 """The process that makes snapshots durable, and outlives the other two.
 
-It holds the arena's descriptor, so a killed trainer's newest snapshot is still
-there; it holds the run's lock, so nobody else can write the folder; and when
-the supervisor itself is gone it asks the trainer to stop, waits for it, saves
-what is newest, and leaves.
+It holds the arena, so a killed trainer's newest snapshot is still there, and the run's lock.  When
+the supervisor is gone it asks the trainer to stop, waits for it, saves what is newest, and leaves.
 """
 
 from __future__ import annotations
@@ -66,7 +64,6 @@ class Persister:
         self._told_non_finite = False
 
     def run(self) -> None:
-        """Serves until told to finish; afterwards nothing is left to save."""
         self._catalog.sweep_partials()
         # One that was killed while it read a snapshot reads no more.
         self._beacon.pin(0)

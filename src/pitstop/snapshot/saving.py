@@ -58,7 +58,7 @@ class _Found:
     head: slot.SlotHead
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
-        """Fills `target` with the bytes from an offset of the image on; the state is behind it.
+        """Fills `target` from an offset of the image on, which the state follows.
 
         Raises `SnapshotOverwritten` where the trainer has begun to write there.
         """
@@ -101,10 +101,7 @@ class Saver:
         self._increments.begin(ledger)
 
     def save_newest(self, reason: str) -> CheckpointCommitted | None:
-        """Commits the newest whole snapshot unless it is durable already.
-
-        Raises `CheckpointWriteFailed` where the disk refuses; earlier checkpoints stand.
-        """
+        """Commits the newest whole snapshot if it is not durable; or `CheckpointWriteFailed`."""
         while (found := self._pin_newest()) is not None:
             try:
                 return self._save(found, reason)
@@ -205,10 +202,7 @@ _BFLOAT_EXPONENT = 0x7F80
 
 
 class FiniteSource:
-    """Hands the bytes of a snapshot on, and looks at the numbers of some of its tensors.
-
-    `bad`: names of tensors of which a value that was read is NaN or infinite.
-    """
+    """Hands the bytes of a snapshot on; `bad`: tensors of which a value is NaN or infinite."""
 
     def __init__(self, source: SnapshotSource, image: Image, names: Collection[str]) -> None:
         self._source = source
@@ -220,7 +214,6 @@ class FiniteSource:
         self.bad: set[str] = set()
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
-        """Fills `target` with the bytes from an offset of the image on."""
         self._source.read_into(target, offset_bytes)
         for place in self._watched:
             if place.spec.name not in self.bad and not _is_finite(target, offset_bytes, place):
@@ -228,10 +221,7 @@ class FiniteSource:
 
 
 def _is_finite(data: memoryview, offset_bytes: int, place: Placement) -> bool:
-    """Whether the part of a tensor that lies in these bytes of the image is finite.
-
-    Tensors and pieces begin at multiples of a number's width, see `store.image`.
-    """
+    """Of the part of a tensor in these bytes; both begin at multiples of a number's width."""
     width = DTYPE_WIDTH_BYTES[place.spec.dtype]
     start = max(place.offset_bytes - offset_bytes, 0)
     end = min(place.end_bytes - offset_bytes, len(data))
@@ -260,7 +250,6 @@ class Pace:
         self.waited_seconds = 0.0
 
     def after_piece(self) -> None:
-        """A piece was written; returns when the next one may be."""
         took_seconds = self._clock() - self._since_seconds
         if not self._urgent():
             self._wait(took_seconds)
@@ -277,9 +266,8 @@ _PIECE_BYTES = 8 << 20
 class Increments:
     """Plans checkpoint after checkpoint of one run.
 
-    Dense training changes every byte, and then comparing costs a pass over the snapshot for
-    nothing.  So a snapshot is compared before it is written only while the last one had enough in
-    common with the one before; what they have in common is known for free, from the checksums.
+    Dense training changes every byte: a snapshot is compared before it is written only while the
+    last one had enough in common with the one before, which its checksums tell for free.
     """
 
     def __init__(self) -> None:
@@ -289,7 +277,6 @@ class Increments:
         self._buffer = memoryview(b"")
 
     def begin(self, ledger: PreviousCheckpoint) -> None:
-        """The run is resumed from this checkpoint."""
         self.ledger = ledger
         self._compare = len(ledger.files) > 1
 
@@ -307,7 +294,6 @@ class Increments:
         self._links = False
 
     def committed(self, image: Image, ledger: PreviousCheckpoint) -> None:
-        """A checkpoint was written: the next one may refer to it."""
         if self.ledger is not None:
             chunks = {name: held.chunks for name, held in ledger.tensors.items()}
             share = unchanged_share(image, chunks, self.ledger)

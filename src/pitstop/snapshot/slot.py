@@ -4,10 +4,8 @@
     4096     safetensors image, exactly the bytes of `tensors.safetensors`
     +image   state: the JSON text of `state.json`
 
-The header carries the snapshot's number twice.  A writer stores the first
-number, then the contents, then the header's sizes and the second number; a
-slot is whole only when both agree.  A writer that dies in between leaves a
-slot that no reader takes for a snapshot.
+A writer stores the snapshot's number, the contents, and then the sizes and the number again: a slot
+is whole only when both numbers agree.
 """
 
 from __future__ import annotations
@@ -77,10 +75,9 @@ def write_slot(
     state: bytes,
     threads: int = 1,
 ) -> SlotHead:
-    """Fills a mapped slot with a snapshot.
+    """Fills a mapped slot; `tensors` in the order of the image's placements.
 
-    The tensors are one-dimensional, in the order of the image's placements; with one thread, each
-    is let go before the next is asked for.
+    With one thread, each is let go before the next is asked for.
     """
     head = SlotHead(sequence, image.size_bytes, len(state), step)
     _store(view, 0, pack_unfinished_head(sequence))
@@ -121,10 +118,9 @@ def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> Non
 
 
 def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
-    """Fills `target` with the bytes of a file from an offset on; `EOFError` if it ends too early.
+    """Fills `target` from an offset of a file on; `EOFError` if it ends too early.
 
-    Reading instead of mapping keeps the arena out of the persister's resident memory, which the
-    kernel's OOM killer would hold against it.
+    Reading, not mapping, keeps the arena out of what the OOM killer holds against the persister.
     """
     missing_bytes = len(target) - read_fully(fd, target, offset_bytes)
     if missing_bytes:

@@ -1,7 +1,4 @@
-"""Which values of a metric are the best so far.
-
-Imported inside the trainer: standard library only.
-"""
+"""Which values of a metric are the best so far.  Imported inside the trainer."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ class BestRule:
 
 
 def parse_best_rule(text: str) -> BestRule:
-    """`val_loss`, `val_loss:3`, `val_accuracy:max:2`, in any order behind the name.
-
-    Raises `ValueError`, also where the name does not tell what is better.
-    """
+    """`val_loss`, `val_loss:3`, `val_accuracy:max:2`, in any order; or `ValueError`."""
     metric, *words = (word.strip() for word in text.split(":"))
     modes = [word for word in words if word in MODES]
     counts = [int(word) for word in words if word.isdecimal() and int(word)]
@@ -50,11 +44,7 @@ def parse_best_rule(text: str) -> BestRule:
 
 
 def infer_mode(metric: str) -> str:
-    """What is better, from the words of a metric's name; empty when they do not tell.
-
-    Keras' callbacks know it from the metric's class; the names of those classes give the same
-    answers.
-    """
+    """What is better, from the words of a metric's name; empty when they do not tell."""
     words = set(metric.lower().split("_"))
     smaller = not words.isdisjoint(_SMALLER_IS_BETTER.split())
     larger = not words.isdisjoint(_LARGER_IS_BETTER.split())

@@ -27,10 +27,7 @@ REASON_FILE = "reason.txt"
 
 @record
 class CheckpointEntry:
-    """A checkpoint folder.  problem is empty when its manifest could be read.
-
-    A readable manifest says nothing yet of the files beside it: see `Catalog.verify`.
-    """
+    """A checkpoint folder; its files may be damaged all the same, see `Catalog.verify`."""
 
     path: Path
     manifest: Manifest | None
@@ -38,7 +35,6 @@ class CheckpointEntry:
 
     @property
     def sequence(self) -> int:
-        """The checkpoint's number in the run, 0 where it is not known."""
         return self.manifest.sequence if self.manifest else 0
 
     def readable(self) -> Manifest:
@@ -53,11 +49,7 @@ _Identity = tuple[int, int, int] | None
 
 
 class Catalog:
-    """The checkpoints in one folder.
-
-    Everything but `entries`, `next_sequence` and `verify` changes the folder; the caller holds the
-    run's lock.
-    """
+    """The checkpoints in one folder; the caller of what changes it holds the run's lock."""
 
     def __init__(self, checkpoints_dir: Path, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
         self.checkpoints_dir = checkpoints_dir
@@ -87,20 +79,14 @@ class Catalog:
         return 1 + max((entry.sequence for entry in self.entries()), default=0)
 
     def verify(self, entry: CheckpointEntry) -> Manifest:
-        """Reads every byte of a checkpoint; its manifest when all is good.
-
-        Raises `CheckpointCorrupt`, or `EnvironmentFault` where this process may not read it.
-        """
+        """Reads every byte of a checkpoint; raises `CheckpointCorrupt` or `EnvironmentFault`."""
         manifest = entry.readable()
         read_state(entry.path, manifest)
         read_tensors(entry.path, manifest, sink=lambda _piece: None)
         return manifest
 
     def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
-        """Sets a damaged checkpoint aside, with the reason in a file; its new place.
-
-        Raises `RunFolderUnwritable` where the disk refuses.
-        """
+        """Sets a damaged checkpoint aside, with the reason in a file; or `RunFolderUnwritable`."""
         folder = self.checkpoints_dir / QUARANTINE_DIR
         with self._changing():
             if not folder.exists():
@@ -113,10 +99,7 @@ class Catalog:
         return target
 
     def prune(self, policy: RetentionPolicy, kept: str = "") -> list[Path]:
-        """Removes the checkpoints that the policy gives up; what they were called.
-
-        Raises `RunFolderUnwritable` where the disk refuses.
-        """
+        """Removes the checkpoints that the policy gives up; or `RunFolderUnwritable`."""
         entries = self.entries()
         manifests = (entry.manifest for entry in entries if entry.manifest)
         expired = choose_expired(manifests, policy)

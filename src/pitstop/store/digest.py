@@ -1,10 +1,8 @@
 """Checksums of tensors, chunk by chunk.
 
-A tensor's checksum is xxh3_64 over the digests of its chunks of `CHUNK_BYTES`,
-8 bytes each, big-endian.  One pass over the bytes gives both: what
-the manifest promises, and which parts of a large tensor are as they were in
-the checkpoint before.  (xxh3: https://github.com/Cyan4973/xxHash, XXH3 64-bit,
-seed 0.)
+A tensor's checksum is xxh3_64 over the digests of its chunks of `CHUNK_BYTES`, 8 bytes each,
+big-endian: one pass also tells which parts are as they were in the checkpoint before.
+(https://github.com/Cyan4973/xxHash, XXH3 64-bit, seed 0.)
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ CHUNK_BYTES = 256 * 1024
 """Bytes that one digest covers; the last chunk of a tensor may be shorter."""
 
 DIGEST_BYTES = 8
-"""Bytes of one chunk's digest."""
 
 
 def checksum(chunks: bytes) -> str:
@@ -73,8 +70,8 @@ class StreamHasher:
     def update(self, data: memoryview) -> list[str]:
         """Takes the next bytes; the tensors that are complete now, whose digests `chunks` holds.
 
-        Tensors without bytes are complete when their turn is reached, at the latest with the call
-        `update(b"")` behind the last byte.  More bytes than tensors are a `ValueError`.
+        Tensors without bytes need one more call behind the last byte.  `ValueError` for too many
+        bytes.
         """
         complete = []
         while self._present is not None and (data or not self._present[1]):

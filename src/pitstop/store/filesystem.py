@@ -1,7 +1,6 @@
 """The few operations on files that durable writing is made of.
 
-They sit behind one object so that a test can record them and rebuild the disk
-as it would be after a power cut between any two of them.
+A test can record them and rebuild the disk as after a power cut between any two.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ class Filesystem:
     def write_past_cache(self, fd: int, data: memoryview) -> None:
         """Appends all of `data`, straight to the disk where the file system can.
 
-        Twice as fast as through the page cache, which would also count against the job's memory
-        limit.  What is not a multiple of a block, and what a file system refuses (tmpfs, some of
-        FUSE), goes the usual way.  `data` begins at a page of memory; only the last call for a file
-        may have a length that is not a multiple of `BLOCK_BYTES`.
+        Twice as fast as through the page cache, which counts against the job's memory limit.
+        `data` begins at a page of memory; only the last call for a file may have a length that is
+        not a multiple of `BLOCK_BYTES`.  What is refused (tmpfs, some of FUSE) goes the usual way.
         """
         straight = data[: len(data) - len(data) % BLOCK_BYTES]
         if straight and _set_direct(fd, direct=True):
@@ -71,7 +69,6 @@ class Filesystem:
         os.close(fd)
 
     def sync_dir(self, path: Path) -> None:
-        """Returns when the names in the folder are on the disk."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -82,7 +79,6 @@ class Filesystem:
         source.rename(target)
 
     def remove_tree(self, path: Path) -> None:
-        """Removes a folder and all in it; what cannot be removed stays."""
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -122,10 +118,7 @@ def created_file(filesystem: Filesystem, path: Path) -> Iterator[int]:
 
 
 def replace_file(path: Path, data: bytes, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
-    """Gives a file new content in one step: readers see the old or the new one.
-
-    After an `OSError` the old content stays.
-    """
+    """Gives a file new content in one step; after an `OSError` the old content stays."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
     try:

@@ -1,8 +1,7 @@
 """The version of the on-disk format, and the check every reader starts with.
 
-Files that carry the format are JSON objects with the members `format` (which
-kind of file) and `version`.  A reader ignores members it does not know, and
-refuses later versions.
+Files are JSON objects with `format` (which kind of file) and `version`.  Members that are not known
+are ignored, later versions are refused.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ def format_members(kind: str) -> dict[str, JsonValue]:
 
 
 def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
-    """The record, when it is an object of this kind in a version we read.
-
-    Raises `ValueError`, or `FormatTooNew`.
-    """
+    """The record, when it is of this kind and version; or `ValueError`, `FormatTooNew`."""
     if not isinstance(record, dict) or record.get("format") != kind:
         raise ValueError(f"its format is not {kind!r}")
     version = record.get("version")

@@ -56,10 +56,7 @@ class Shape:
 
 @record
 class GangFolder:
-    """The runs of one launch on disk; secrets in the command are masked.
-
-    `gang_id`: random hex digits, never used for another one.
-    """
+    """The runs of one launch on disk; `gang_id`: random hex digits, never used for another one."""
 
     path: Path
     gang_id: str
@@ -83,7 +80,6 @@ def member_dir(path: Path, kind: str, index: int) -> Path:
 
 
 def task_name(member: Path) -> str:
-    """The member's name for users ("worker 1"), from its run folder."""
     return member.name.replace("-", " ")
 
 
@@ -107,10 +103,7 @@ def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
 
 
 def open_gang(path: Path) -> GangFolder:
-    """The gang at `path`, only read.
-
-    Raises `RunFolderInvalid` where its gang.json cannot be read or is damaged, or `FormatTooNew`.
-    """
+    """Raises `RunFolderInvalid` where its gang.json is unreadable, or `FormatTooNew`."""
     try:
         record = check_format(parsed(read_regular(path / GANG_FILE)), GANG_KIND)
         return build(

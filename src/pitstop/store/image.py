@@ -1,13 +1,9 @@
 """The layout of a tensors file: a safetensors image with aligned tensors.
 
-A safetensors file is an 8-byte little-endian header length, a JSON header
-padded with spaces, and the tensors' bytes back to back without holes
-(https://huggingface.co/docs/safetensors, section "Format").  Two freedoms the
-format leaves are used here: the padding makes the data start at a multiple of
-`DATA_ALIGNMENT_BYTES`, and wide dtypes come first, so that every tensor is
-aligned to its own element width although there are no holes.
-
-This module is imported inside the trainer: standard library only.
+A safetensors file is an 8-byte little-endian header length, a JSON header padded with spaces, and
+the tensors' bytes without holes (https://huggingface.co/docs/safetensors, "Format").  The padding
+makes the data start at a multiple of `DATA_ALIGNMENT_BYTES`, and wide dtypes come first, so that
+every tensor is aligned to its own element width.  Imported inside the trainer.
 """
 
 from __future__ import annotations
@@ -47,7 +43,6 @@ DTYPE_NAMES: Mapping[str, str] = {code: name for code, name, _ in _DTYPES}
 """What NumPy and TensorFlow call a type, by safetensors dtype code."""
 
 DTYPE_CODES: Mapping[str, str] = {name: code for code, name, _ in _DTYPES}
-"""The other way round."""
 
 DATA_ALIGNMENT_BYTES = 64
 """The data section starts at a multiple of this: one cache line."""
@@ -56,7 +51,6 @@ MAX_HEADER_BYTES = 100_000_000
 """The safetensors library refuses longer JSON headers."""
 
 LENGTH_BYTES = 8
-"""Size of the header length at the beginning of the file."""
 
 _METADATA_KEY = "__metadata__"
 _NO_METADATA: Mapping[str, str] = MappingProxyType({})
@@ -90,11 +84,7 @@ class Placement:
 
 @record
 class Image:
-    """A whole tensors file but for its data.
-
-    `header` includes its length and the padding; `placements` are in order of their offsets,
-    without holes.
-    """
+    """A whole tensors file but for its data; `header` includes its length and the padding."""
 
     header: bytes
     placements: tuple[Placement, ...]
@@ -104,8 +94,7 @@ class Image:
 def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_METADATA) -> Image:
     """The image that holds `specs`: wide dtypes first, else in the given order.
 
-    Raises `InternalFault` where a name is taken twice or cannot be stored, a dtype or a shape is
-    not one of safetensors', or the header grows too long.
+    Raises `InternalFault` where a name, a dtype, a shape or the header is not one of safetensors'.
     """
     _check_specs(specs)
     ordered = sorted(specs, key=lambda spec: -DTYPE_WIDTH_BYTES[spec.dtype])
@@ -119,10 +108,9 @@ def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_ME
 
 
 def parse_image(data: bytes | memoryview) -> Image:
-    """The image of a tensors file, from the file's beginning; else a `ValueError` with the reason.
+    """The image of a tensors file, from its beginning; else a `ValueError` with the reason.
 
-    `data` must hold the header; bytes behind it are not looked at, so compare `Image.size_bytes`
-    with the size of the file.
+    Compare `Image.size_bytes` with the size of the file: bytes behind the header are not looked at.
     """
     header = bytes(data[: header_size_bytes(data)])
     members = _decode_header(header)
@@ -140,7 +128,7 @@ def parse_image(data: bytes | memoryview) -> Image:
 
 
 def header_size_bytes(data: bytes | memoryview) -> int:
-    """Size of the header, its length field included; `ValueError` where that is cut or absurd."""
+    """Its length field included; `ValueError` where that is cut or absurd."""
     if len(data) < LENGTH_BYTES:
         raise ValueError("the header length is cut off")
     json_bytes = int.from_bytes(data[:LENGTH_BYTES], "little")

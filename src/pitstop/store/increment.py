@@ -1,9 +1,7 @@
 """What of a snapshot must be written, and what the last checkpoint holds already.  Pure.
 
-Frozen layers and cold rows of an embedding do not change from one checkpoint to
-the next.  The new checkpoint refers to them in earlier files, which it gets
-as hard links, so that every checkpoint's folder stays complete by itself and
-the kernel counts who still needs a file.
+Frozen layers and cold rows of an embedding do not change.  The new checkpoint gets the files that
+hold them as hard links: each folder is complete, and the kernel counts who still needs a file.
 """
 
 from __future__ import annotations
@@ -41,10 +39,7 @@ class PreviousTensor:
 
 @record
 class PreviousCheckpoint:
-    """What the last checkpoint holds, for the next one to refer to.
-
-    Tensors files have their lasting names, here and in the tensors' parts.
-    """
+    """What the last checkpoint holds, for the next one to refer to, by lasting names of files."""
 
     folder: Path
     sequence: int
@@ -68,11 +63,8 @@ class Extent:
 class WritePlan:
     """How a snapshot becomes a checkpoint.
 
-    Attributes:
-        image: the layout of the file that is written.
-        extents: what it takes from the snapshot, in its own order.
-        parts: by tensor of the snapshot, where its bytes will be.
-        links: files of earlier checkpoints that it refers to, by lasting name.
+    `image`: the file that is written; `extents`: what it takes from the snapshot, in its own order.
+    `parts`: by tensor, where its bytes will be.  `links`: files of earlier ones, by lasting name.
     """
 
     image: Image
@@ -95,8 +87,6 @@ class _Segment:
 
 
 def ledger_of(folder: Path, manifest: Manifest, chunks: Mapping[str, bytes]) -> PreviousCheckpoint:
-    """What a checkpoint holds, from its manifest and the chunk digests of its tensors."""
-
     def last(name: str) -> str:
         return lasting_name(manifest.sequence) if name == TENSORS_FILE else name
 
@@ -130,10 +120,7 @@ def plan_whole(image: Image) -> WritePlan:
 def plan_increment(
     image: Image, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint
 ) -> WritePlan:
-    """The plan that writes what the ledger's checkpoint does not hold.
-
-    `chunks`: by tensor of the snapshot, the digests of its chunks.
-    """
+    """The plan that writes what the ledger's checkpoint does not hold."""
     found = {place.spec.name: tuple(_segments(place, chunks, ledger)) for place in image.placements}
     worthy = _worthy_files(found.values(), ledger.files)
     segments = {name: _tidied(each, worthy) for name, each in found.items()}
@@ -214,7 +201,6 @@ def _worthy_files(
 
 
 def _tidied(segments: tuple[_Segment, ...], worthy: frozenset[str]) -> tuple[_Segment, ...]:
-    """The same bytes, without references that are not worth it, and neighbours joined."""
     found: list[_Segment] = []
     for segment in segments:
         small = segment.size_bytes < LEAST_KEPT_BYTES and len(segments) > 1
@@ -229,7 +215,6 @@ def _tidied(segments: tuple[_Segment, ...], worthy: frozenset[str]) -> tuple[_Se
 def _pieces(
     place: Placement, segments: tuple[_Segment, ...]
 ) -> Iterator[tuple[TensorSpec, Extent]]:
-    """What is written of a tensor: under its own name when that is all of it."""
     for segment in segments:
         if segment.part is None:
             whole = segment.size_bytes == place.size_bytes

@@ -1,8 +1,7 @@
 """The lock of a run: while somebody holds it, the run is live.
 
-The kernel holds the lock (`flock`) for an open file, so it ends with its last
-holder and never stays behind a crash.  An inherited descriptor holds the same
-lock: the persister keeps a run locked when its supervisor has died.
+The kernel holds the lock (`flock`) for an open file, and ends it with its last holder: the
+persister, which inherits it, keeps a run locked when its supervisor has died.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _MAX_RECORD_BYTES = 64 * 1024
 class LockRecord:
     """Who holds a run; `socket` is the path of its control socket, empty when it has none.
 
-    `start_time_ticks`: when that process started, in clock ticks since the boot; with the pid it
-    names one process for good.
+    `start_time_ticks`: of that process, since the boot; with the pid it names one process for good.
     """
 
     pid: int
@@ -55,10 +53,7 @@ class RunLock:
 
     @classmethod
     def acquire(cls, path: Path, record: LockRecord) -> RunLock:
-        """Locks the file at `path`, made when missing, and writes who holds it.
-
-        Raises `RunInUse` or `RunFolderUnwritable`.
-        """
+        """Locks the file, made when missing, and says who; or `RunInUse`, `RunFolderUnwritable`."""
         with explained(f"The lock {path} cannot be taken", RunFolderUnwritable):
             lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
             with contextlib.ExitStack() as unless_held:
@@ -73,11 +68,9 @@ class RunLock:
         raise RunInUse(path.parent, owner.pid, owner.host)
 
     def fileno(self) -> int:
-        """The descriptor that holds the lock, to be passed to another process."""
         return self._fd
 
     def write_record(self, record: LockRecord) -> None:
-        """Says anew who holds the lock, for a holder that outlives another."""
         data = json.dumps(asdict(record)).encode() + b"\n"
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, data, 0)
@@ -98,10 +91,7 @@ class RunLock:
 
 
 def read_lock(path: Path) -> LockRecord | None:
-    """Who held the lock last; None when nobody ever did or the file is torn.
-
-    The record stays when the holder is gone: see `is_locked`.
-    """
+    """Who held the lock last, also when gone; None when nobody ever did or the file is torn."""
     try:
         with open_regular(path) as file:
             return build(LockRecord, "lock", parsed(file.read(_MAX_RECORD_BYTES)))
@@ -110,10 +100,7 @@ def read_lock(path: Path) -> LockRecord | None:
 
 
 def is_running(record: LockRecord) -> bool:
-    """Whether the process of a record is there now, and not another one with its number.
-
-    Of a process on another host nothing can be known: it counts as running.
-    """
+    """Whether the process of a record is there now; on another host it counts as running."""
     on_another_host = record.host != socket.gethostname()
     return on_another_host or is_there(record.pid, record.start_time_ticks)
 

@@ -1,8 +1,7 @@
 """The manifest of a checkpoint: what it holds, with a checksum of every byte.
 
-A manifest is JSON that a person can read, one tensor per line.  Its last
-member is the checksum of all bytes before that member, so that any alteration
-is noticed before the content is believed.
+It is JSON that a person can read, one tensor per line; the last member is the checksum of all bytes
+before it.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ class TensorEntry:
 
 @record
 class FileEntry:
-    """One file of the checkpoint: its size and checksum, 16 hex digits.
-
-    The checksum of a tensors file covers its header: every tensor has its own.
-    """
+    """One file of the checkpoint; the checksum of a tensors file covers its header only."""
 
     size_bytes: int
     xxh3_64: str
@@ -83,12 +79,11 @@ class CheckpointInfo:
         step_in_epoch: steps completed in that epoch.
         fit: which `model.fit` of the process, counted from 0.
         milestone: "fit_end" for the end of a fit, else empty.
-        reason: as in `events.CheckpointCommitted`.
-        level: how exactly it can be resumed, as in `events.LevelKnown`.
+        reason: as in `events.CheckpointCommitted`; `level` as in `events.LevelKnown`.
         name: given by the user, who wants it kept; else empty.
         metrics: what the epoch logged at whose end it stands; else empty.
         identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
-        non_finite: the first weights that hold NaN or infinite numbers; empty where all are finite.
+        non_finite: the first weights that hold NaN or infinite numbers.
     """
 
     step: int
@@ -208,7 +203,6 @@ def _checked_parts(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
 
 
 def _check_names(names: Iterable[str]) -> None:
-    """A file of a checkpoint lies in its folder, under a name of its own."""
     for name in names:
         if not is_file_name(name):
             raise ValueError(f"it names a file {name!r}")

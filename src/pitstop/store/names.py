@@ -50,5 +50,4 @@ def is_checkpoint(name: str) -> bool:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a folder of this name was being written or removed in a crash."""
     return name.startswith((PARTIAL_PREFIX, EXPIRED_PREFIX))

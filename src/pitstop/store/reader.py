@@ -74,7 +74,6 @@ def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryvi
 
 
 def image_of(manifest: Manifest) -> Image:
-    """The layout in which `read_tensors` gives a checkpoint's tensors."""
     return plan_image(
         [TensorSpec(name, each.dtype, each.shape) for name, each in manifest.tensors.items()]
     )
@@ -83,12 +82,11 @@ def image_of(manifest: Manifest) -> Image:
 def read_tensors(
     path: Path, manifest: Manifest, sink: Callable[[memoryview], None]
 ) -> dict[str, bytes]:
-    """Streams all tensors into `sink` as one safetensors file, verifying them.
+    """Streams all tensors into `sink` as one safetensors file; by tensor, digests of its chunks.
 
     Each view is valid during the call only; what `sink` got is good only when this function
-    returns. Gives, by tensor, the digests of its chunks; see `store.digest`.
-
-    Raises `CheckpointCorrupt`, or `EnvironmentFault` where a file may not be opened or read.
+    returns. Raises `CheckpointCorrupt`, or `EnvironmentFault` where a file may not be opened or
+    read.
     """
     check_files(path, manifest)
     image = image_of(manifest)
@@ -128,10 +126,7 @@ def _is_object(state: bytes) -> bool:
 
 
 def check_files(path: Path, manifest: Manifest) -> None:
-    """Size and header of every tensors file; the tensors have checksums of their own.
-
-    Raises `CheckpointCorrupt` where one is not what was promised, or `EnvironmentFault`.
-    """
+    """Size and header of every tensors file; or `CheckpointCorrupt`, `EnvironmentFault`."""
     _entry(path, manifest, TENSORS_FILE)
     for name, promised in manifest.files.items():
         if name != STATE_FILE:

@@ -26,10 +26,10 @@ RETENTION_FILE = "retention.json"
 class RetentionPolicy:
     """What is kept; everything that no rule names is given up.
 
-    Whatever the policy says, the newest checkpoint is kept, the newest whose weights are finite,
-    the ends of fits, the named ones, the newest one that shares no bytes with the newest, and the
-    newest of the last trainings that were left in their middle.  Spans of `keep_every_seconds`,
-    whose oldest is kept, count from the epoch; 0 for none.
+    In any case the newest checkpoint is kept, the newest whose weights are finite, the ends of
+    fits, the named ones, the newest that shares no bytes with the newest, and the newest of the
+    last trainings that were left in their middle.  Spans of `keep_every_seconds`, whose oldest is
+    kept, count from the epoch; 0 for none.
     """
 
     keep_last: int = 3
@@ -114,7 +114,6 @@ def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
 
 
 def _newest_finite(ordered: Sequence[Manifest]) -> list[int]:
-    """The checkpoint to go back to where the weights of the newest are not finite."""
     if not ordered or not ordered[-1].info.non_finite:
         return []
     return [each.sequence for each in ordered if not each.info.non_finite][-1:]
@@ -137,14 +136,13 @@ def tensors_files(manifest: Manifest) -> frozenset[int]:
 
 
 def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> None:
-    """Writes the policy of an attempt into its folder; `RunFolderUnwritable` where that fails."""
     path = folder.attempt_dir(attempt) / RETENTION_FILE
     with explained(f"{path} cannot be written", RunFolderUnwritable):
         replace_file(path, json.dumps(policy.to_json()).encode() + b"\n")
 
 
 def last_policy(folder: RunFolder) -> RetentionPolicy:
-    """The policy of the last attempt that has one; else what is kept unless told otherwise."""
+    """The policy of the last attempt that has one, else the usual one."""
     attempts = folder.path / ATTEMPTS_DIR
     found = attempts.glob(f"*/{RETENTION_FILE}")
     for path in sorted(found, key=lambda path: _number(path.parent.name), reverse=True):

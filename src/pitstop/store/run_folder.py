@@ -45,12 +45,9 @@ _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 class RunIdentity:
     """What a run is.
 
-    Attributes:
-        run_id: random hex digits, never used for another run.
-        command: the command that the run was created with, secrets in it masked.
-        cwd: absolute folder it was started in.
-        created_seconds: seconds since the epoch.
-        entropy: random text; what the command does not seed begins with it.
+    `run_id`: random hex digits.  `command`: that it was created with, secrets masked, and `cwd`,
+    the absolute folder.  `created_seconds`: since the epoch.  `entropy`: what is not seeded begins
+    with it.
     """
 
     run_id: str
@@ -66,10 +63,7 @@ def encode_identity(identity: RunIdentity) -> bytes:
 
 
 def decode_identity(data: bytes) -> RunIdentity:
-    """The identity that `encode_identity` wrote.
-
-    Raises `ValueError` where the content is damaged or not Pitstop's, or `FormatTooNew`.
-    """
+    """Raises `ValueError` where the content is damaged or not Pitstop's, or `FormatTooNew`."""
     members = check_format(parsed(data), RUN_KIND)
     return build(RunIdentity, "run", {"entropy": members.get("run_id"), **members})
 
@@ -127,8 +121,6 @@ def archive(path: Path) -> Path:
 def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str = "") -> RunFolder:
     """The run at `path`, made when there is none; an existing one keeps its identity.
 
-    `entropy`: what a new run begins its random streams with; its own if empty.
-
     Raises `RunFolderInvalid` where something else is there, `FormatTooNew`, or
     `RunFolderUnwritable`.
     """
@@ -145,10 +137,7 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str =
 
 
 def open_existing(path: Path) -> RunFolder:
-    """The run at `path`, only read.
-
-    Raises `RunNotFound`, `RunFolderInvalid` where its run.json is damaged, or `FormatTooNew`.
-    """
+    """Raises `RunNotFound`, `RunFolderInvalid` where its run.json is damaged, or `FormatTooNew`."""
     try:
         identity = decode_identity(read_regular(path / RUN_FILE))
     except (FileNotFoundError, NotADirectoryError):
@@ -171,10 +160,7 @@ def open_existing(path: Path) -> RunFolder:
 
 
 def find_runs(root: Path) -> list[Path]:
-    """All runs at and below `root`, in order of their names.
-
-    Runs are not looked into; hidden folders and links to folders are passed by.
-    """
+    """All runs at and below `root`, by name; hidden folders and links to folders are passed by."""
     return sorted(_walk(root, FIND_DEPTH))
 
 
@@ -199,8 +185,7 @@ def _new_identity(command: Sequence[str], cwd: Path, entropy: str) -> RunIdentit
 def check_unused(path: Path, record_file: str, *left: str) -> None:
     """`RunFolderInvalid` unless a run, or a launch, can be begun in a folder, which may not exist.
 
-    A crash while it was begun may leave the lock, what `left` names, and the hidden beginning of
-    its record.
+    A crash may have left the lock, what `left` names, and the hidden beginning of the record.
     """
     if path.exists() and not path.is_dir():
         raise RunFolderInvalid(f"{path} is a file.", "Give a folder with --run-dir.")
@@ -219,7 +204,6 @@ def check_unused(path: Path, record_file: str, *left: str) -> None:
 
 
 def _make_folders(path: Path) -> None:
-    """Makes a folder and those that it lies in; their names are on the disk then."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     # Through a link whose target was put aside, too.
     path.resolve().mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
 """Writes one checkpoint so that it is either whole on the disk or not there.
 
-Page-aligned buffers are filled by one thread while another writes them.
-The order is the commit: tensors, state and manifest reach the disk in a hidden
-folder, then the folder's names, and then one rename makes it a checkpoint.
+Tensors, state and manifest reach the disk in a hidden folder, then the folder's names, and then one
+rename makes it a checkpoint.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ BUFFERS = 3
 
 
 class Stage:
-    """The buffers, and the thread that writes them; used for one file after the other.
-
-    They are kept: touching fresh memory takes longer than writing what is in it.
-    """
+    """Page-aligned buffers, and the thread that writes them; fresh memory would be slow."""
 
     def __init__(self) -> None:
         self.buffers = tuple(memoryview(mmap.mmap(-1, BUFFER_BYTES)) for _ in range(BUFFERS))
@@ -54,10 +50,9 @@ class Stage:
 
 
 class StagedFile:
-    """A file that is appended to through the buffers of a stage, in order.
+    """A file that is appended to through the buffers of a stage, in order; nothing is synced.
 
-    Leaving the context without an exception writes what is left; nothing is synced.  A write that
-    fails raises its OSError at a later call.
+    A write that fails raises its OSError at a later call.
     """
 
     def __init__(
@@ -99,7 +94,6 @@ class StagedFile:
         return buffer[self._filled_bytes : self._filled_bytes + most_bytes]
 
     def filled(self, size_bytes: int) -> None:
-        """Queues this many bytes of the last buffer to be written."""
         self._filled_bytes += size_bytes
 
     def append(self, data: bytes) -> None:
@@ -132,10 +126,9 @@ class SnapshotSource(Protocol):
 
 
 class CheckpointWriter:
-    """A context in which one checkpoint is written and committed.
+    """A context in which one checkpoint is written; without a commit, what was written is removed.
 
-    Leaving it without a commit, by an exception or not, removes what was written.  The caller holds
-    the run's lock.
+    The caller holds the run's lock.
     """
 
     def __init__(
@@ -145,7 +138,6 @@ class CheckpointWriter:
         filesystem: Filesystem = REAL_FILESYSTEM,
         stage: Stage | None = None,
     ) -> None:
-        """`stage`: buffers to use; one that writes many checkpoints keeps them."""
         self._checkpoints_dir = checkpoints_dir
         self._sequence = sequence
         self._filesystem = filesystem
@@ -166,8 +158,7 @@ class CheckpointWriter:
     def link(self, ledger: PreviousCheckpoint, plan: WritePlan) -> bool:
         """Takes over the files of earlier checkpoints that the plan refers to, before any writing.
 
-        False, and the folder is empty again, where the file system knows no hard links: then the
-        plan must be another one.
+        False, and the folder is empty again, where the file system knows no hard links.
         """
         try:
             for name in plan.links:
@@ -188,10 +179,8 @@ class CheckpointWriter:
     ) -> None:
         """Streams a snapshot's tensors to disk; `pace`, called behind each piece, may wait.
 
-        All is written without a plan.  `chunks`, the digests of the tensors' chunks, are needed for
-        a plan that leaves something out; else they are taken on the way.
-
-        Raises `CheckpointWriteFailed` where the disk refuses.
+        `chunks`, the digests of the tensors' chunks, are needed for a plan that leaves something
+        out. Raises `CheckpointWriteFailed` where the disk refuses.
         """
         plan = plan or plan_whole(image)
         hasher = StreamHasher((p.spec.name, p.size_bytes) for p in image.placements)
@@ -210,8 +199,7 @@ class CheckpointWriter:
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
 
-        Raises `CheckpointWriteFailed` where the disk refuses, and earlier checkpoints are intact;
-        `InternalFault` where the tensors were not written before.
+        Raises `CheckpointWriteFailed` where the disk refuses, or `InternalFault` without tensors.
         """
         if TENSORS_FILE not in self._files:
             raise InternalFault("A checkpoint was committed without its tensors.")

@@ -48,38 +48,26 @@ class Status:
     Attributes:
         state: starting, running, stopping, stopped, completed, failed or suspended.
         step: training steps completed over the whole run.
-        epoch: epoch under way, counted from 0 as Keras counts.
+        epoch: epoch under way, counted from 0 as Keras counts; so is `best_epoch`.
         pid: process id of the trainer.
         attempt: how many times the command was started.
         checkpoint_interval_seconds: time between checkpoints that nobody asks for.
         losses: attempts that lost their snapshots in memory too.
-        snapshot_step: step of the newest snapshot in memory.
         level: how exact a resume will be, as in `events.LevelKnown`.
         rate: steps per second, smoothed.
         loss: loss at the last boundary; NaN and infinities as text.
-        best_metric: what the best epoch is measured by, empty before one has ended.
-        best_value: its least value.
-        best_epoch: where it was, counted as `epoch`.
-        rss_bytes: memory that the trainer occupies.
-        memory_bytes: the same with all other processes of the command.
+        rss_bytes: memory that the trainer occupies; `memory_bytes`: all processes of the command.
         input_share: share of the steps' time that goes into waiting for input.
-        forecasts: what is going to run out, in words.
         snapshot_memory_bytes: size of the two places for snapshots.
         snapshot_backing: "memory", or "file" for a nameless file in the run's folder.
-        snapshot_limit_bytes: what was allowed, `--snapshot-memory`; None for half of
-            what is free.
+        snapshot_limit_bytes: `--snapshot-memory`; None for half of what is free.
         started_seconds: when the attempt started, seconds since the epoch.
-        resumed_from_step: step that the attempt continued from.
         replay_step: step whose place in the input is being found, by drawing batches again.
         on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
-        silent_seconds: time without progress, as the watchdog counts it.
-        patience_seconds: how much of it counts as a standstill, if nothing is done either.
+        silent_seconds: time without progress; from `patience_seconds` on it is a standstill.
         standstill: where the training stands still, in words; empty while it does not.
-        leader: task that leads the cluster, of a member that talks with it.
         common_step: step of the newest checkpoint that all members have which train together.
         members: of the cluster that this run leads: task, host, state, phase and step of each.
-        restarts: how often the call may start the command again.
-        rollbacks: how often the run went back behind a number that was not finite.
     """
 
     state: str
@@ -147,7 +135,6 @@ def _with_best(status: Status, best: BestEpoch | None) -> Status:
 
 
 def _of_role(status: Status, role: events.RoleTaken | None) -> Status:
-    """The status of a run with a process that has a part in a cluster, and is not saved."""
     if role is None or status.level:
         return status
     reason = f"process {role.pid} {role.part} and is not saved"
@@ -155,7 +142,6 @@ def _of_role(status: Status, role: events.RoleTaken | None) -> Status:
 
 
 def with_progress(status: Status, progress: Progress) -> Status:
-    """The status with the trainer's position, once there is one."""
     status = replace(status, phase=progress.phase.name.lower())
     if progress.phase is Phase.RESTORING and progress.batches_to_replay:
         return replace(
@@ -191,7 +177,6 @@ def _placed(status: Status, place: Progress | TrainingSample, rate: float | None
 
 
 def with_sample(status: Status, sample: Sample | None) -> Status:
-    """The status with what the flight recorder saw last."""
     told = sample.training if sample else None
     if sample is None or told is None:
         return status
@@ -205,7 +190,6 @@ def with_sample(status: Status, sample: Sample | None) -> Status:
 
 
 def replay_text(status: Status) -> str:
-    """How far a replay of the input is, empty when there is none."""
     if status.batches_to_replay is None:
         return ""
     drawn = f"{status.replayed_batches} of {status.batches_to_replay}"

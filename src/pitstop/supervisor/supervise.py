@@ -62,17 +62,12 @@ def supervise(
     """Runs the command to its end or to a stop; again where that is asked for and helps.
 
     Must be called in the main thread of a process that does nothing else: it blocks signals, adopts
-    orphans and collects every child.
+    orphans and collects every child.  Raises `UserError` or `EnvironmentFault`.
 
     Args:
         say: tells the user a line before the attempt has begun.
         ready: told the run's socket once a trainer can connect to it.
         cause_of: finds out why an attempt failed, see `restarts`.
-
-    Raises:
-        UserError: the command or the run folder cannot be used.
-        EnvironmentFault: the machine refuses a folder, a process or a socket,
-            or a checkpoint was written by a newer Pitstop.
     """
     limit = TimeLimit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
     program = process.find_program(request.command)
@@ -149,7 +144,6 @@ def _settings(
     saved: Sequence[CheckpointEntry],
     say: Callable[[str], None],
 ) -> Settings:
-    """Those that were asked for, with what the attempts before have left to this one."""
     asked = request.settings.start_from
     if asked and saved:
         say(f"{request.run_dir} resumes its own state, not {asked}; use --new to start over.")
@@ -215,7 +209,6 @@ def _attempt(
     say: Callable[[str], None],
     ready: Callable[[str], None],
 ) -> RunOutcome | None:
-    """One attempt, and the wait behind it; None when there is to be another one."""
     plan = _plan(context, restarts.left, say)
     with ExitStack() as stack:
         resources = _open(stack, plan, context)

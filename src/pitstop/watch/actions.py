@@ -11,10 +11,7 @@ from pitstop.supervisor.control.live_run import LiveRun, suspended, wake
 
 
 def stop(folder: RunFolder) -> str:
-    """Asks for a stop after the step; what to tell the user.
-
-    Raises `RunNotFound` where nobody supervises the run.
-    """
+    """Asks for a stop after the step; what to tell the user."""
     if pid := suspended(folder):
         wake(pid)
     with contextlib.closing(LiveRun.get(folder)) as live:
@@ -25,20 +22,14 @@ def stop(folder: RunFolder) -> str:
 
 
 def stop_after_epoch(folder: RunFolder) -> str:
-    """Asks for a stop when the epoch has ended; what to tell the user.
-
-    Raises `RunNotFound` where nobody supervises the run.
-    """
+    """What to tell the user."""
     with contextlib.closing(LiveRun.get(folder)) as live:
         live.stop_after_epoch()
     return "It will stop at the end of this epoch."
 
 
 def checkpoint(folder: RunFolder) -> str:
-    """Has the run saved, and waits until it is; what to tell the user.
-
-    Raises `RunNotFound` where nobody supervises the run, `UserError` where it is suspended.
-    """
+    """Has the run saved, and waits; `UserError` where it is suspended."""
     with contextlib.closing(LiveRun.get(folder)) as live:
         if suspended(folder) or live.suspended_trainer():
             raise UserError(f"{folder.path} is suspended.", "Continue it first.")

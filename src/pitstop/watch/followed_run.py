@@ -25,11 +25,7 @@ from pitstop.watch.growing_file import GrowingFile, SampleTail, StepCurve
 
 
 class FollowedRun:
-    """What a run's folder says, read as it grows.
-
-    `refresh` reads; everything else tells what was read.  Curves are only read when they are
-    asked for, so that a list of many runs costs little.
-    """
+    """What a run's folder says, read as it grows by `refresh`; curves only when asked for."""
 
     def __init__(self, path: Path) -> None:
         """Opens the run; raises as `open_existing`."""
@@ -47,11 +43,10 @@ class FollowedRun:
 
     @property
     def attempt(self) -> int:
-        """The newest one, 0 before the first."""
         return max((each.attempt for each in self.entries), default=0)
 
     def refresh(self) -> None:
-        """Reads what is new; `EnvironmentFault` or `FormatTooNew` where that is not allowed."""
+        """Raises `EnvironmentFault` or `FormatTooNew` where it may not be read."""
         was_live = self.is_live
         self.is_live = holder(self.folder) is not None
         found = (journal.decode(line) for line in self._journal.lines())
@@ -76,7 +71,6 @@ class FollowedRun:
         return replace(with_sample(stored, self.last_sample), state=self._live_state())
 
     def timeline(self) -> Timeline | None:
-        """The newest attempt over time; None before the first."""
         own = self._own_entries()
         if not own:
             return None

@@ -23,7 +23,7 @@ _BLOCK_BYTES = 1 << 20
 class GrowingFile:
     """Gives what is new since it was asked last; begins anew where the file is another one.
 
-    A file that is missing, cannot be read, or is no regular file has nothing new.
+    One that cannot be read, or is no regular file, has nothing new.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,6 @@ class GrowingFile:
         self._rest = b""
 
     def blocks(self) -> Iterator[bytes]:
-        """What is new, in pieces that fit memory."""
         try:
             file = open_regular(self._path, buffering=0)
         except OSError:
@@ -111,7 +110,11 @@ _Records = NDArray[np.void]
 
 
 class StepCurve:
-    """Follows one `steps.bin`."""
+    """The steps of a `steps.bin` in bounded memory: of each span those that a line needs.
+
+    A span keeps its first record, those of the least and the greatest loss, and the first without a
+    finite one.  Where there are too many, two become one (min-max downsampling, level by level).
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = GrowingFile(path)
@@ -123,7 +126,6 @@ class StepCurve:
         self._newest: _Records = self._open
 
     def refresh(self) -> None:
-        """Reads what is new; costs what that costs, however long the file is."""
         for block in self._file.blocks():
             self._bytes += block
             if not self._begun:
@@ -134,7 +136,6 @@ class StepCurve:
             self._bytes = self._bytes[whole:]
 
     def records(self) -> list[StepRecord]:
-        """What is kept, in the order of time, the newest record too."""
         parts = [self._spans.ravel(), self._newest]
         if len(self._open):
             parts.append(_telling(self._open[np.newaxis]).ravel())
@@ -157,7 +158,6 @@ class StepCurve:
 
 
 def _telling(spans: _Records) -> _Records:
-    """The four records of each row."""
     if not len(spans):
         return np.empty((0, 4), _RECORD)
     losses = spans["loss"]

@@ -33,10 +33,7 @@ COST_SHARE = 0.005
 
 @dataclass
 class PagePart:
-    """A part of a page, as it was made last; `version` counts its changes.
-
-    `share` is its part of the processor time that the page may take.
-    """
+    """A part of a page, as it was made last; `share`: of the page's processor time."""
 
     id: str
     make: Callable[[], Element | None]
@@ -62,7 +59,7 @@ class PagePart:
 
 
 def wait_seconds(cost_seconds: float, share: float) -> float:
-    """How long to wait after making something that took so much processor time.  Pure."""
+    """How long to wait after making something that took so much processor time."""
     return max(EVERY_SECONDS, cost_seconds / (COST_SHARE * share))
 
 
@@ -81,7 +78,6 @@ class LivePage:
                 part.refresh(time.monotonic())
 
     def changed(self, seen: Mapping[str, int]) -> list[PagePart]:
-        """The parts that somebody has not seen, who has seen these versions."""
         return [each for each in self._parts if each.version > seen.get(each.id, 0)]
 
     def html(self) -> str:
@@ -92,8 +88,6 @@ class LivePage:
 
 
 def of_run(run: FollowedRun, overview: str, *, can_control: bool) -> LivePage:
-    """The page of one run; `overview`: a link to the others, empty for none."""
-
     def read_and_tell() -> Element:
         run.refresh()
         return run_parts.now(run)

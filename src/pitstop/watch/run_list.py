@@ -37,7 +37,6 @@ class RunList:
             self.runs[name] = run and _refreshed(run)
 
     def statuses(self) -> dict[str, Status]:
-        """By the path below the root; those that go on first, then what ended last."""
         order = sorted(self.runs.items(), key=_place)
         return {
             name: run.status() if run else Status("unreadable", str(self.root / name))

@@ -90,7 +90,6 @@ def number(value: float | str | None) -> str:
 
 
 def tone(state: str) -> str:
-    """The class of a state's colour."""
     known = {"starting": "running", "stopping": "stopped", "suspended": "stopped"}
     return known.get(state, state)
 
@@ -106,7 +105,6 @@ def progress_bar(status: Status) -> Element | None:
 
 
 def why(run: FollowedRun) -> Element | None:
-    """Why the run ended, as the report says it; None while it goes on."""
     if run.is_live or not run.attempt:
         return None
     found = report.why(run.folder.path, live=False)
@@ -119,7 +117,6 @@ def curves(run: FollowedRun) -> Element | None:
 
 
 def attempts(run: FollowedRun) -> Element | None:
-    """All attempts side by side, where there are several."""
     if run.attempt < 2:
         return None
     found = report.why(run.folder.path, live=run.is_live)
@@ -127,7 +124,6 @@ def attempts(run: FollowedRun) -> Element | None:
 
 
 def checkpoints(run: FollowedRun) -> Element | None:
-    """The checkpoints, the newest first, and why each is kept."""
     manifests = [each.manifest for each in run.checkpoints if each.manifest]
     if not manifests:
         return None

@@ -31,10 +31,8 @@ _LOCAL = "localhost"
 class Rules:
     """What is let in.
 
-    Attributes:
-        token: that every request has to carry.
-        hosts: names, besides addresses and localhost, by which the page may be asked for.
-        can_control: whether anybody may press buttons here.
+    `token`: every request has to carry it.  `hosts`: names, besides addresses and localhost, by
+    which the page may be asked for.  `can_control`: whether anybody may press buttons here.
     """
 
     token: str
@@ -53,7 +51,11 @@ class NotAdmitted:
 def refusal(
     rules: Rules, method: str, headers: Mapping[str, str], query: Mapping[str, str]
 ) -> NotAdmitted | None:
-    """Why a request is not served; None where it is."""
+    """Why a request is not served; None where it is.
+
+    A page of somebody else in the same browser can send requests here, under a name that DNS says
+    is this machine, or across origins; another user can connect.  None of them knows the token.
+    """
     given = {name.lower(): value for name, value in headers.items()}
     host, origin = given.get("host", ""), given.get("origin", "")
     name = _name(host)
@@ -71,7 +73,6 @@ def refusal(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address that is listened to can be reached from this machine only."""
     address = _address(host)
     return host == _LOCAL if address is None else address.is_loopback
 
@@ -84,7 +85,6 @@ def _is_own(origin: str, host: str, rules: Rules) -> bool:
 
 
 def _name(host: str) -> str:
-    """`Host` without its port, in lower case; empty for what is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -117,7 +117,7 @@ class PageServer(HTTPServer):
     request_queue_size = 32
 
     def __init__(self, root: Path, host: str, port: int, names: frozenset[str]) -> None:
-        """Listens at an address; `OSError` where that is not possible."""
+        """Raises `OSError` where it cannot listen there."""
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
         self.rules = Rules(secrets.token_urlsafe(24), names, is_loopback(host))
@@ -220,7 +220,6 @@ class PageRequest(BaseHTTPRequestHandler):
         return query
 
     def _events(self, page: LivePage) -> None:
-        """Tells what changes, until nobody listens any more."""
         self._begin(HTTPStatus.OK, "text/event-stream", {"X-Accel-Buffering": "no"})
         seen: dict[str, int] = {}
         told = time.monotonic()

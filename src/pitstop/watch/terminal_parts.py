@@ -107,7 +107,6 @@ def run_lines(run: FollowedRun, width: int, height: int) -> list[Text]:
 
 
 def plot(panel: Panel, timeline: Timeline, width: int, rows: int) -> list[Text]:
-    """The title of a panel, and its lines in so many rows."""
     scale = scale_of(panel)
     start = timeline.started_seconds
     canvas = BrailleCanvas(max(1, width - _GUTTER), rows)
@@ -145,7 +144,6 @@ def _heading(run: FollowedRun, status: Status) -> Text:
 
 
 def _facts(status: Status, forecasts: Sequence[str], width: int) -> list[Text]:
-    """Names and values, as many to a line as fit."""
     lines = [Text(no_wrap=True)]
     for name, value in run_parts.rows_of(status, forecasts):
         fact = Text.assemble((f"{name} ", "dim"), plain_line(value), "   ")

@@ -42,7 +42,6 @@ class TerminalView:
         self._is_one_run = self._shows_run
 
     def draw(self, console: Console) -> Group:
-        """What there is to see now, not wider or higher than the console."""
         self._list.refresh()
         width, height = console.size
         run = self._list.runs.get(self._chosen)
@@ -111,7 +110,6 @@ def watch(root: Path) -> None:
 
 
 def _obey(view: TerminalView, fd: int, seconds: float) -> bool:
-    """Waits for a key or the next update; whether to go on."""
     ready, _, _ = select.select([fd], [], [], seconds)
     if not ready:
         return True

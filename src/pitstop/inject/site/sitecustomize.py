@@ -1,7 +1,6 @@
 """Loaded by every Python interpreter under `pitstop run`, before its script.
 
-Hands over to Pitstop without adding anything to `sys.path`, then to the
-`sitecustomize` this one hides, if there is one.
+Hands over to Pitstop, not added to `sys.path`, then to the `sitecustomize` that this one hides.
 """
 
 from __future__ import annotations

@@ -36,14 +36,10 @@ class EndVerdict:
 def decide(found: AttemptState, wait_status: int | None) -> EndVerdict:
     """The verdict on a trainer that is gone; `found`: what was known then.
 
-    `wait_status`: of the main process, as `os.wait4` gives it; None when it was no child of ours
-    and its status is not on record.
-
-    A stop that was asked for wins over the way the script went down, also when it had to be killed:
-    the newest checkpoint stands.  Only a script that ran to its own end while the stop was on its
-    way has completed; and what is not saved has its own exit code, since nothing goes on when it is
-    run again. A server that was released ends as its leader did.  Where the status is not known,
-    the interpreter's normal exit is what there is to go by.
+    `wait_status`: of the main process, as `os.wait4` gives it; None when it is not on record, where
+    a normal exit of the interpreter counts.  A stop that was asked for wins over the way the script
+    went down, also when it had to be killed, unless the script ran to its own end meanwhile.  What
+    is not saved has its own exit code, since nothing goes on when it is run again.
     """
     if found.released is not None and found.ends_as_released:
         completed = found.released.outcome == "completed"
@@ -66,10 +62,7 @@ def trainer_exited(
     now_ns: int,
     role: str = "",
 ) -> TrainerExited:
-    """The event of the trainer's end; `machine` has what was observed from outside, by its fields.
-
-    `role`: its part in a cluster, which is its phase where it does not train.
-    """
+    """The event of the trainer's end; `machine`: what was observed; `role`: in a cluster."""
     boundary_ns = progress.boundary_ns
     code = None if wait_status is None else os.waitstatus_to_exitcode(wait_status)
     killed = code is not None and code < 0
@@ -136,7 +129,6 @@ class Command:
                 yield happened
 
     def forward(self, signal_name: str) -> None:
-        """Hands on the signal that asked for a stop; SIGTERM where none did."""
         self.main.forward(signal_name, self._descendants())
 
     def terminate(self, grace_seconds: float) -> None:
@@ -163,7 +155,6 @@ class Command:
         return "cadence" if self._wait_status == 0 else "trainer_lost"
 
     def conclude(self) -> tuple[Trigger, ...]:
-        """The last checkpoint is saved: how it all ended."""
         found = self._found
         if self._resources.attempt_state.broken is not None:
             # It failed for the want of another member.

@@ -55,7 +55,6 @@ class Flight:
         self._input = InputShare()
 
     def begin(self, started_pid: int) -> None:
-        """Starts to record; `started_pid` is the command's first process."""
         every_seconds = self._plan.request.settings.flight_seconds
         if not every_seconds:
             return

@@ -97,7 +97,7 @@ class GangPart:
 
     @property
     def assembles(self) -> bool:
-        """Whether its trainer waits for those of all others, and can do nothing else."""
+        """Whether its trainer can do nothing but wait for those of all others."""
         return self._assembles and self._beacon.phase() is Phase.STARTING
 
     @property
@@ -140,7 +140,6 @@ class GangPart:
             self._waits_since = time.monotonic()
 
     def tick(self) -> Iterator[Occurrence]:
-        """Hears the leader, and answers."""
         if self._cluster.part is None:
             return
         launched = bool(self._plan.request.launcher_pid)
@@ -163,7 +162,6 @@ class GangPart:
         self._tell_place()
 
     def recorded(self, event: events.Event) -> Iterator[Occurrence]:
-        """Something was journaled that the others may have to know."""
         match event:
             case events.StopRequested():
                 self._stop_reason = event.reason or event.signal or event.source
@@ -211,7 +209,6 @@ class GangPart:
     # -- what it goes on from ----------------------------------------------------------------
 
     def _wait(self, now: float) -> Iterator[Occurrence]:
-        """Says that the trainer is there, until all are."""
         if self._waits_since is None or self._gang:
             return
         waited_seconds = now - self._waits_since

@@ -19,10 +19,8 @@ _MOST_GANGS = 200
 class GangStates:
     """What there is to go on from, newest first.
 
-    Attributes:
-        names: of the checkpoints, by their marks, see `cluster.resume_agreement`.
-        gangs: all that this run was in, as this task.
-        strays: there are others, that no gang has agreed on.
+    `names`: of the checkpoints, by their marks, see `cluster.resume_agreement`.  `gangs`: all that
+    this run was in, as this task.  `strays`: there are others, that no gang has agreed on.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +37,6 @@ class GangStates:
 def held_states(
     saved: Iterable[CheckpointEntry], formed: Mapping[int, GangFormed], task: str
 ) -> GangStates:
-    """The states of a run, from its checkpoints, newest first, and its gangs by attempt."""
     names: dict[str, str] = {}
     levels: dict[str, str] = {}
     strays = False

@@ -50,7 +50,7 @@ _WITHOUT_STEPS = 10
 
 @record
 class _LostMember:
-    """A member that has gone, since when nothing is done (CLOCK_MONOTONIC), and the step that was.
+    """A member that is gone; since when (CLOCK_MONOTONIC) and at which step nothing is done.
 
     `stores`: it had variables; else steps that it had been given may never end.
     """
@@ -95,7 +95,6 @@ class Membership:
             self._resources.event_loop.watch(self._cluster.part, self._hear)
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
-        """A process of the command has a part in a cluster, and so has this run."""
         try:
             spec, task = ClusterSpec.from_json(asked.cluster), Task.parse(asked.event.task)
         except ValueError:
@@ -124,7 +123,6 @@ class Membership:
             yield from self._end_suspended()
 
     def _end_without_member(self) -> Iterator[Occurrence]:
-        """Ends a training that waits for a member which is gone."""
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
         if lost is None:
             return
@@ -170,10 +168,7 @@ class Membership:
         self._cluster.beat_now(self._beat(SUSPENDED))
 
     def hands_on(self, event: StopRequested) -> bool:
-        """Whether somebody was asked to end in order, so that no signal is needed.
-
-        A member asks its leader.
-        """
+        """Whether somebody was asked to end in order, so that no signal is needed."""
         follows, attempt_state = self._cluster.follows, self._resources.attempt_state
         if attempt_state.saves_itself:
             self._end_session()
@@ -183,10 +178,7 @@ class Membership:
         return self._desk.has_released
 
     def _end_session(self) -> None:
-        """Lets a training that saves itself do so, when the others that train have ended.
-
-        What they did after its last save would be lost.
-        """
+        """Lets a training that saves itself do so, once the others that train have ended."""
         if self._cluster.has_workers:
             self._workers_until_seconds = time.monotonic() + _WORKERS_SECONDS
             saved = self._resources.attempt_state.checkpoint_step is not None
@@ -199,8 +191,7 @@ class Membership:
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:
         """Tells the other members how this run ended; who leads waits until they have as well.
 
-        Who still trains when all is well is waited for as long as it takes; a second request to
-        stop ends the wait.
+        A run that has completed waits as long as it takes, until a second request to stop.
         """
         patience_seconds = math.inf if state is State.COMPLETED else MEMBERS_SECONDS
         self._ends_at_seconds = time.monotonic() + patience_seconds
@@ -212,7 +203,6 @@ class Membership:
             self._cluster.end(end)
 
     def give_up(self) -> None:
-        """The user does not want to wait any longer."""
         self._ends_at_seconds = 0.0
 
     def close(self) -> None:
@@ -234,11 +224,11 @@ class Membership:
                 yield from self._end(event)
 
     def _lost_with(self, event: Event) -> _LostMember | None:
-        """The parameter server with which variables of this training have gone, or a worker.
+        """The member without which TensorFlow cannot go on.
 
-        A session of TensorFlow's goes on by itself, from its checkpoint, with one that has been
-        started again.  TensorFlow goes on without a worker that has ended, not without one that is
-        silent, and not without all.
+        A session of TensorFlow's goes on by itself, from its checkpoint, with a server that is
+        back. TensorFlow goes on without a worker that has ended, not without one that is silent,
+        and not without all.
         """
         attempt_state = self._resources.attempt_state
         coordinates = attempt_state.role is not None and attempt_state.role.role == "coordinator"

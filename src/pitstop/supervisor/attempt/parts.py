@@ -97,14 +97,12 @@ class AttemptParts:
         return self.flight.seen(now)
 
     def ask_checkpoint(self, name: str = "") -> int | None:
-        """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
         step = None if self.gang.is_split else self.trainers.step_to_save
         if step is not None:
             self.gang.ask_checkpoint(name)
         return step
 
     def take_arena(self, received: ArenaReceived) -> None:
-        """Hands a trainer's arena to the persister, where its state may be saved."""
         if self.gang.is_split:
             os.close(received.fd)
         else:

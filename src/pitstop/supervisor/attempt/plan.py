@@ -53,12 +53,7 @@ if TYPE_CHECKING:
 
 @record
 class AttemptPlan:
-    """What an attempt is to do.
-
-    Attributes:
-        resumes: there is a checkpoint to go on from.
-        command_changes: in what the command differs from that of the last attempt.
-    """
+    """What an attempt is to do; `resumes`: there is a checkpoint to go on from."""
 
     request: RunRequest
     environment: Mapping[str, str]
@@ -73,7 +68,6 @@ class AttemptPlan:
 
     @property
     def folder(self) -> Path:
-        """Of this attempt; an absolute path."""
         return self.stacks_file.parent
 
     @cached_property
@@ -104,7 +98,6 @@ class AttemptPlan:
         return bool(self.request.trainer_pid) and self.request.settings.stop_returns
 
     def welcome(self) -> Welcome:
-        """What a process that trains is told, but for what it restores."""
         return Welcome(
             protocol=PROTOCOL,
             run_dir=str(self.request.run_dir.absolute()),
@@ -129,7 +122,6 @@ class AttemptPlan:
         )
 
     def environment_changes(self) -> tuple[Event, ...]:
-        """What differs from the attempt that is resumed, as far as it is known from outside."""
         found = compare(self.history.environment, self.fingerprint)
         return self._of_resume(*as_event(self.command_changes), *found)
 
@@ -193,7 +185,6 @@ class AttemptResources:
         return self.event_log.attempt_state
 
     def resize(self) -> None:
-        """Tells the script's terminal how large ours is."""
         self.screen.resize()
         self.tee.resize(self.screen.script_size())
 

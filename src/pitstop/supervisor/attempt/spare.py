@@ -26,13 +26,10 @@ _MEMORY_BYTES = 2 << 30
 
 @record
 class SparePlan:
-    """What is started, and for which attempt.
+    """What is started, for the next attempt, whose `environment` it gets.
 
-    Attributes:
-        imports: the list of what it imports; there is none before the trainer has left it.
-        environment: of the next attempt.
-        fingerprint: of an attempt; in one with another the imports may be others.
-        eager: whether it is to be ready soon, also where no processor is idle.
+    `imports`: the list of what it imports, which the trainer leaves.  `fingerprint`: an attempt
+    with another one may import something else.  `eager`: also while no processor is idle.
     """
 
     command: Sequence[str]
@@ -44,8 +41,6 @@ class SparePlan:
 
 @record
 class _Started:
-    """One that was started."""
-
     plan: SparePlan
     pid: int
     pidfd: int
@@ -71,7 +66,6 @@ class _Started:
         self._let_go()
 
     def release(self) -> int:
-        """Lets it run the script; its process id."""
         # One that dies now is a trainer that has died.
         with contextlib.suppress(OSError):
             self.connection.sendall(b".")
@@ -87,7 +81,6 @@ class Spare:
     """At most one: started while an attempt trains, and used by the next one."""
 
     def __init__(self, program: str, signal_mask: frozenset[signal.Signals]) -> None:
-        """`program`: the file of the command's first word; `signal_mask`: that of a trainer."""
         self._program = program
         self._signal_mask = signal_mask
         self._started: _Started | None = None

@@ -72,7 +72,6 @@ class Stopping:
             yield Trigger.SAVING_LEFT if left else Trigger.STOP_NOW
 
     def arm_deadline(self) -> None:
-        """The time for the stop counts from here."""
         self._stop_at = time.monotonic()
 
     def terminate(self) -> None:
@@ -127,7 +126,6 @@ class Stopping:
             yield Trigger.DEADLINE_PASSED
 
     def mirror_patience_seconds(self) -> float:
-        """How long the last uploads may take, as far as the stop or the time limit allows."""
         now, limit = time.monotonic(), self._sources.limit
         waited = None if self._stop_at == _NEVER else now - self._stop_at
         left = None if limit is None else limit.ends_at_seconds - now - MARGIN_SECONDS

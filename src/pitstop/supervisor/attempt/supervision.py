@@ -43,8 +43,8 @@ _AGREEING_SECONDS = 0.002
 class Dispatch:
     """Hands every occurrence to those that it concerns: the one place that connects the parts.
 
-    Handlers tell in turn.  What they tell is handled before they are asked for more, so that the
-    journal has everything in the order in which it happened.
+    What handlers tell is handled before they are asked for more: the journal has everything in the
+    order in which it happened.
     """
 
     def __init__(self, parts: AttemptParts) -> None:
@@ -132,7 +132,6 @@ class Supervision:
         resources: AttemptResources,
         running: RunningCommand,
     ) -> None:
-        """Connects the parts; the command and the persister have been started."""
         self._plan = plan
         self._resources = resources
         self._parts = AttemptParts(plan, resources, running)
@@ -141,7 +140,6 @@ class Supervision:
         self._dispatch.perform(self._start())
 
     def run(self) -> int:
-        """Supervises until the last process is gone; the exit code of the attempt."""
         lifecycle, event_loop = self._resources.lifecycle, self._resources.event_loop
         while not lifecycle.is_over:
             wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS

@@ -51,7 +51,6 @@ class TrainerReception:
 
     @property
     def watched_pid(self) -> int:
-        """Process id of that process, 0 when none is there."""
         return self.slot.pid if self.watches else 0
 
     def training_asked(self, asked: TrainingAsked) -> Iterator[Occurrence]:
@@ -107,7 +106,7 @@ class TrainerReception:
         return (notice,) if silent and is_python(self._plan.request.command) else ()
 
     def resumed(self, away_seconds: float) -> None:
-        """The attempt was suspended; the time away counts for nothing."""
+        """The time away does not count."""
         self._nobody_at += away_seconds
 
     def close(self) -> None:

@@ -23,12 +23,11 @@ _PATIENCE_SECONDS = 2.0
 class ControlSocket:
     """Listens in a folder that only this user can enter.
 
-    The folder is outside the run's, because the path of a socket may have 107
-    bytes at most, and a run folder's may be longer or on a network disk.
+    Not the run's: the path of a socket may have 107 bytes at most.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Starts to listen; `OSError` where no folder for the socket can be made."""
+        """Raises `OSError` where no folder for the socket can be made."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
         self.path = _socket_folder(environment, len(name)) / name
         _sweep(self.path.parent)

@@ -61,7 +61,7 @@ def _is_suspended(record: LockRecord) -> bool:
 
 
 class LiveRun:
-    """A connection to the supervisor of a run, which has `ANSWER_SECONDS` for each answer."""
+    """A connection to the supervisor of a run; questions raise `PeerClosed` or `NoAnswer`."""
 
     def __init__(self, connection: Connection, holder_pid: int) -> None:
         self._connection = connection
@@ -85,20 +85,18 @@ class LiveRun:
 
     @classmethod
     def get(cls, folder: RunFolder) -> LiveRun:
-        """The same; raises `RunNotFound` when nobody supervises it now."""
+        """As `find`; `RunNotFound` when nobody supervises it now."""
         live = cls.find(folder)
         if live is None:
             raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint is valid.")
         return live
 
     def status(self) -> Status:
-        """What the supervisor says now.  Like all questions, raises `PeerClosed` or `NoAnswer`."""
         return Status.from_json(
             self._ask(messages.ClientRequest("status"), messages.StatusAnswer).status
         )
 
     def suspended_trainer(self) -> int:
-        """Process id of the trainer, if that is suspended; else 0."""
         now = self.status()
         return (now.pid or 0) if now.state == SUSPENDED else 0
 
@@ -109,9 +107,9 @@ class LiveRun:
         self._ask(messages.ClientRequest("stop_after_epoch"), messages.StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> messages.CheckpointAnswer:
-        """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
+        """Waits until a checkpoint, of this name if any, is on disk; `EnvironmentFault` if refused.
 
-        `waits` is called once where that takes a while.  `EnvironmentFault` where it is refused.
+        `waits` is called once where that takes a while.
         """
         request = messages.ClientRequest("checkpoint", name=name)
         with contextlib.suppress(NoAnswer):
@@ -137,7 +135,6 @@ class LiveRun:
         return answer
 
     def wait_for_end(self) -> None:
-        """Returns when the supervisor has closed everything."""
         self._connection.socket.settimeout(None)
         with contextlib.suppress(PeerClosed):
             while True:
@@ -155,7 +152,6 @@ def _no_answer(pid: int) -> NoAnswer:
 
 
 def status_of(folder: RunFolder) -> Status:
-    """The status of a run, from its supervisor or else from its folder."""
     record = holder(folder)
     if record is None:
         return stored_status(folder)
@@ -177,7 +173,7 @@ def status_of(folder: RunFolder) -> Status:
 
 
 def _held_status(folder: RunFolder, record: LockRecord, state: str) -> Status:
-    """The status of a run whose holder does not say more: one without an end is under way."""
+    """A run without an end is under way, though its holder says nothing."""
     stored = replace(stored_status(folder), supervisor_pid=record.pid, phase=NO_ANSWER)
     return stored if stored.exit_code is not None else replace(stored, state=state)
 
@@ -197,10 +193,7 @@ def statuses_at(paths: Sequence[Path]) -> list[Status]:
 
 
 def wait_until_free(folder: RunFolder, timeout_seconds: float) -> bool:
-    """Waits until nobody holds the run any more; whether that came in time.
-
-    A persister may hold it longer than the supervisor it has lost.
-    """
+    """Whether nobody holds the run in time: a persister may hold it longer than its supervisor."""
     give_up_at = time.monotonic() + timeout_seconds
     while is_locked(folder.lock):
         if time.monotonic() > give_up_at:

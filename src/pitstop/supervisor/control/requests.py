@@ -36,7 +36,7 @@ def _stop_request(connection: Connection, request: messages.ClientRequest) -> ev
 
 @record
 class _Waiting:
-    """What a client waits for: a checkpoint of this step or a later one, of this name if any.
+    """The checkpoint that a client waits for: of this step or a later one, of this name if any.
 
     `of_all`: one that all members have which train together.
     """
@@ -65,7 +65,6 @@ class RequestDesk:
     def serve(
         self, connection: Connection, request: messages.ClientRequest
     ) -> tuple[occurrences.Occurrence, ...]:
-        """What one request asks for; what cannot be done is answered here."""
         match request.command:
             case "status":
                 return (occurrences.StatusAsked(connection),)
@@ -106,17 +105,13 @@ class RequestDesk:
     def await_checkpoint(
         self, asked: occurrences.CheckpointAsked, step: int | None, *, of_all: bool = False
     ) -> None:
-        """Has a client wait for a checkpoint of this step or a later one; None: nobody trains.
-
-        `of_all`: until all members have it that train together.
-        """
+        """`step`: the least that the checkpoint has, None: nobody trains; see `_Waiting`."""
         if step is None:
             asked.connection.tell(messages.Refusal(_NOTHING_TO_SAVE))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
 
     def recorded(self, event: events.Event) -> None:
-        """Tells those that wait for a checkpoint, or for the end of the training."""
         if isinstance(event, events.CheckpointCommitted | events.GangSaved):
             answer = messages.CheckpointAnswer(event.path, event.step)
             self._answer(answer, lambda waiting: waiting.is_served_by(event))

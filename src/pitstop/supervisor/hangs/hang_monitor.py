@@ -72,7 +72,6 @@ class HangMonitor:
         return went_on if self._told else (*went_on, *self._judge(now_seconds, pid, progress))
 
     def report(self, now_seconds: float, pid: int) -> dict[str, Any]:
-        """What there is to say now, by the fields of `Status`."""
         if not self._policy.after_seconds:
             return {}
         report: dict[str, Any] = {"on_hang": self._policy.action}

@@ -57,10 +57,7 @@ class Stack:
 
 
 def parse(text: str) -> tuple[Stack, ...]:
-    """The stacks of a dump, the main thread's first.
-
-    `faulthandler` writes the threads from the youngest to the oldest.
-    """
+    """The stacks of a dump, the main thread's first: `faulthandler` writes the youngest first."""
     stacks: list[list[StackFrame]] = []
     for line in text.splitlines():
         if _HEAD.match(line):
@@ -73,10 +70,7 @@ def parse(text: str) -> tuple[Stack, ...]:
 
 @record
 class StackAnswer:
-    """Stacks of the trainer's Python threads, the main one first, and the file that has all stacks.
-
-    `missing` says what could not be learned.
-    """
+    """Stacks of the trainer's threads, the main one first; the file of all; what is `missing`."""
 
     stacks: tuple[Stack, ...] = ()
     file: str = ""

@@ -39,10 +39,10 @@ class HangEvidence:
 
 @record
 class Standstill:
-    """What a training that makes no progress does; the calls that say it, innermost first.
+    """What a training that makes no progress does, and the calls that say it, innermost first.
 
-    `doing` as in `events.TrainingStalled`, or "person": somebody at a terminal or in a debugger,
-    which is no standstill.
+    `doing` as in `events.TrainingStalled`, or "person", at a terminal or in a debugger: no
+    standstill.
     """
 
     doing: str
@@ -51,7 +51,6 @@ class Standstill:
 
 
 def judge(evidence: HangEvidence) -> Standstill:
-    """What the training does, the surest sign first."""
     main = evidence.stacks[0] if evidence.stacks else Stack(())
     found = (
         _person(evidence, main)
@@ -81,7 +80,6 @@ def _person(evidence: HangEvidence, main: Stack) -> Standstill | None:
 
 
 def _is_prompt(evidence: HangEvidence, main: Stack) -> bool:
-    """Whether the interpreter or a notebook waits for the next input of its user."""
     runs_nothing = bool(evidence.stacks) and not main.frames
     return runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
 
@@ -144,7 +142,6 @@ def _callback(main: Stack) -> Standstill | None:
 
 
 def _calls_inside(frames: Sequence[StackFrame], file: str) -> tuple[StackFrame, ...]:
-    """The calls that the innermost call in a file has made."""
     index = next((i for i, frame in enumerate(frames) if frame.file.endswith(file)), 0)
     return tuple(frames[:index])
 

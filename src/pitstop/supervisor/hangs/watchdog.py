@@ -1,8 +1,6 @@
 """When silence is too long: the usual pace of a training, learned phase by phase.  Pure.
 
-A look at the trainer says where it is, and whether its processes do anything.  What
-counts is time in which nobody saw progress, and which we were awake for: a machine that
-was suspended, or a supervisor that was stopped itself, has seen nothing.
+What counts is time in which nobody saw progress, and which we were awake for.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from pitstop.link.beacon import Phase
 from pitstop.record import record
 
 LOOK_SECONDS = 1.0
-"""Time between two looks."""
 
 LONGEST_LOOK_SECONDS = 1.5
 """What a longer time between two looks counts: nobody was there to see."""
@@ -51,7 +48,6 @@ class HangPolicy:
     replaces_workers: bool = False
 
     def action_for(self, doing: str) -> str:
-        """What follows a standstill; who waits for a dead worker waits for ever."""
         lost = doing == "worker" and self.replaces_workers
         return "restart" if lost and self.action == "warn" else self.action
 
@@ -60,10 +56,8 @@ class HangPolicy:
 class Observation:
     """What is seen of the trainer at one moment.
 
-    Attributes:
-        mark: changes with every progress, whatever it is.
-        busy: its processes compute, or read and write.
-        worker_died: a process that feeds this epoch has died.
+    `mark` changes with every progress.  `busy`: its processes compute, or read and write.
+    `worker_died`: a process that feeds this epoch has died.
     """
 
     now_seconds: float
@@ -113,10 +107,7 @@ def forgive(silence: IdleTime) -> IdleTime:
 
 
 def is_suspicious(silence: IdleTime, after_seconds: float) -> bool:
-    """Whether it is time to look at what its processes do, which costs more than to look at it.
-
-    Until then their work is not counted, so it comes well before the shortest silence that counts.
-    """
+    """Whether to look at what its processes do: this costs more, and must come early."""
     latest = after_seconds - _LOOKS_TO_KNOW * LOOK_SECONDS
     return silence.seconds >= min(_SUSPICIOUS_SECONDS, latest)
 
@@ -124,8 +115,7 @@ def is_suspicious(silence: IdleTime, after_seconds: float) -> bool:
 def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
     """How long nothing may happen, and nothing be done, before it is a standstill.
 
-    The least is `after_seconds`, more where steps or the silences so far are long, and several
-    times as much where no pace is known: the script's own code, the first step.
+    At least `after_seconds`, more where steps or the silences so far are long, or no pace is known.
     """
     look = silence.last
     if look is None:
@@ -140,10 +130,7 @@ def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
 
 
 def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
-    """Whether the silence is too long.
-
-    Where a pace is known, also a trainer that computes is overdue at last: the loop may be endless.
-    """
+    """Whether the silence is too long; an endless loop is so at last, though it computes."""
     look = silence.last
     if look is None or look.stopped or after_seconds <= 0:
         return False
@@ -161,8 +148,7 @@ def without_worker(silence: IdleTime) -> IdleTime:
 def may_end(phase: Phase, doing: str) -> bool:
     """Whether a standstill there is ground enough to end the trainer.
 
-    A script may wait outside of its trainings for what it likes, until it has come to its end; and
-    whoever suspended a process wants it to stay.
+    Outside of its trainings a script may wait; and whoever suspended a process wants it to stay.
     """
     if doing == "exit":
         return True

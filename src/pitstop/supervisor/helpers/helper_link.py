@@ -20,12 +20,7 @@ _LONG_LIFE_SECONDS = 600.0
 
 
 class HelperLink:
-    """One helper process at a time.
-
-    Attributes:
-        connection: to the present one, None when it is gone.
-        pid: of the present or last one, 0 before there was one.
-    """
+    """One helper process at a time; `pid` is of the present or last one, 0 before there was one."""
 
     def __init__(self) -> None:
         self._starts = 0
@@ -36,7 +31,7 @@ class HelperLink:
 
     @property
     def may_restart(self) -> bool:
-        """Whether another one should be tried after a death: not after some in a row."""
+        """Not after some deaths in a row."""
         return self._starts < _MOST_STARTS
 
     def receive(self) -> list[Received]:
@@ -69,7 +64,6 @@ class HelperLink:
         return ours
 
     def send(self, message: Message, *fds: int) -> None:
-        """Tells it something; the descriptors stay ours."""
         if self.connection is not None:
             self.connection.tell(message, fds)
 
@@ -82,10 +76,9 @@ def spawn_module(
     flags: Sequence[str] = (),
     signal_mask: frozenset[signal.Signals] = frozenset(),
 ) -> int:
-    """Starts a module of ours in a process of its own, which logs to `log_fd`; its pid.
+    """Starts a module of ours as a process, which logs to `log_fd`; its pid, or `OSError`.
 
-    It gets the descriptors of `inherit` under the same numbers.  Raises `OSError` where the kernel
-    refuses another process.
+    It gets the descriptors of `inherit` under the same numbers.
     """
     words = [str(word) for option in options.items() for word in option]
     return process.spawn(

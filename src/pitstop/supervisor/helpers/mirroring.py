@@ -29,7 +29,6 @@ class MirrorLink(HelperLink):
     """One uploader at a time, replaced when it dies."""
 
     def __init__(self, url: str, run_dir: Path, *, new: bool) -> None:
-        """`new`: the user wants to begin anew."""
         super().__init__()
         self.url = url
         self._run_dir = run_dir
@@ -63,7 +62,6 @@ class MirrorLink(HelperLink):
         )
 
     def last_words(self) -> str:
-        """The last line that it wrote to its standard error."""
         size_bytes = os.fstat(self._words.fileno()).st_size
         tail = os.pread(self._words.fileno(), _WORDS_BYTES, max(0, size_bytes - _WORDS_BYTES))
         lines = tail.decode(errors="replace").split("\n")
@@ -103,10 +101,9 @@ _END_OF_TIME = "there was no time left"
 def patience_seconds(
     stop_waited_seconds: float | None, grace_seconds: float, left_seconds: float | None
 ) -> float:
-    """How long to wait for the last uploads.
+    """How long to wait for the last uploads; without a stop the uploader itself gives up.
 
-    Without a stop (`stop_waited_seconds` is None) the uploader itself decides when to give up.
-    `left_seconds` of the time limit, None without one.
+    `stop_waited_seconds`: None without a stop; `left_seconds`: of the time limit, if there is one.
     """
     wait = _UNLIMITED_SECONDS
     if stop_waited_seconds is not None:
@@ -135,10 +132,7 @@ class Mirroring:
             self._link.send(Changed())
 
     def finish(self, patience: float) -> Iterator[Occurrence]:
-        """Waits until the mirror holds everything, or until the time is over.
-
-        What happens meanwhile must be handled at once: a second request to stop ends the wait.
-        """
+        """Waits until the mirror holds everything, the time is over, or `give_up`."""
         if self._link is None:
             return
         self._finishing = True

@@ -19,10 +19,7 @@ _MODULE = "pitstop.snapshot.persister"
 
 @record
 class PersisterPlan:
-    """What a persister is started with; it keeps the lock, too.
-
-    `signal_mask`: it is told by messages, not by signals.
-    """
+    """What a persister is started with; it keeps the lock, too, and heeds no signals."""
 
     run_dir: Path
     attempt: int
@@ -34,10 +31,7 @@ class PersisterPlan:
 
 
 class PersisterLink(HelperLink):
-    """One persister at a time, replaced when it dies.
-
-    `arena`: the memory for snapshots, None before there is any.
-    """
+    """One persister at a time; `arena`: the memory for snapshots, None before there is any."""
 
     def __init__(self, plan: PersisterPlan) -> None:
         super().__init__()
@@ -60,19 +54,16 @@ class PersisterLink(HelperLink):
         return ours
 
     def set_trainer(self, pid: int) -> None:
-        """Tells whom to wait for when the supervisor itself is gone."""
         self._trainer_pid = pid
         self.send(TrainerPid(pid))
 
     def set_arena(self, offer: ArenaOffer, fd: int) -> None:
-        """Hands a trainer's arena over; the descriptor is ours from now on."""
         if self.arena is not None:
             os.close(self._arena_fd)
         self.arena, self._arena_fd = offer, fd
         self.send(offer, fd)
 
     def keep(self, checkpoint: str) -> None:
-        """Has it keep a checkpoint that others need, and not the one before any more."""
         if checkpoint:
             self._kept = checkpoint
             self.send(Keep(checkpoint))
@@ -86,11 +77,7 @@ class PersisterLink(HelperLink):
         self._finishing = False
 
     def close(self) -> None:
-        """Gives back what is held for it; waits for one that was asked to finish.
-
-        One that was not asked takes the end of its connection for the death of its supervisor, and
-        ends the run in its stead.
-        """
+        """Waits for one that was asked to finish; another one ends the run in our stead."""
         if self._finishing:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)

@@ -20,9 +20,9 @@ _NOBODY_LOADS = "the process that loads it keeps dying"
 def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePoints:
     """The states to restore: of each training its newest, which is its end where it has one.
 
-    The one that was loaded, `newest`, comes last; nothing behind it is considered.  A script may
-    leave out what was interrupted last, and come back to it: states of trainings that did not end
-    are kept, whatever came behind them; not those of loops, which are known by their number.
+    `newest`, the one that was loaded, comes last; nothing behind it is considered.  States of
+    trainings that did not end are kept too: a script may come back to them.  Those of loops are
+    not.
     """
     good = sorted(
         ((entry.path.name, entry.manifest) for entry in entries if entry.manifest),
@@ -44,10 +44,9 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePo
 class Restoring:
     """Asks the persister for images, and has the trainer begin when they are known.
 
-    The newest checkpoint is loaded before anybody asks, beside the import of TensorFlow; `ready`
-    tells that its loading has ended either way.  One that is there and cannot be read is a restore
-    point all the same: the trainer, which asks for it, is told why not, and does not begin anew in
-    its place.
+    The newest checkpoint is loaded before anybody asks; `ready`: that has ended either way.  One
+    that cannot be read is a restore point all the same: the trainer is told why not, and does not
+    begin anew in its place.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class Restoring:
         self.points: RestorePoints = ()
 
     def begin(self) -> Iterable[Occurrence]:
-        """Starts to load the newest good checkpoint, if there is any."""
         if not self._catalog.entries():
             return self._become_ready()
         self._persister.send(Load(""))
@@ -80,7 +78,6 @@ class Restoring:
     # -- of a member of a gang: its trainer begins when all have agreed on a state ---------------
 
     def await_agreement(self) -> bool:
-        """Has the trainer wait; False where it has begun before."""
         self._awaits_agreement = not self._trainer_slot.welcomed
         return self._awaits_agreement
 
@@ -101,7 +98,6 @@ class Restoring:
         return self._verdicts.get(name)
 
     def agreed(self, name: str, gang: str, doubt: str) -> Iterator[Occurrence]:
-        """All members go on from this state; without a name, they begin anew."""
         self.points = restore_points(self._catalog.entries(), name) if name else ()
         self._awaits_agreement = False
         self._trainer_slot.terms = replace(self._trainer_slot.terms, gang=gang, doubt=doubt)
@@ -135,7 +131,6 @@ class Restoring:
             self._persister.send(Load(checkpoint))
 
     def answered(self, received: Received) -> Iterable[Occurrence]:
-        """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
             match received.message:
                 case ImageAnswer(name):
@@ -158,14 +153,12 @@ class Restoring:
         return ()
 
     def persister_restarted(self) -> None:
-        """Asks again for what the persister that died has not answered."""
         if not self.ready:
             self._persister.send(Load(""))
         elif self._verifying or self._wanted:
             self._persister.send(Load(self._verifying or self._wanted))
 
     def persister_given_up(self) -> Iterable[Occurrence]:
-        """Nothing more can be loaded: nobody must wait for it."""
         if not self.ready:
             readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
             return self._become_ready(next(readable, ""))
@@ -183,7 +176,7 @@ class Restoring:
         self._asking, self._wanted = None, ""
 
     def _become_ready(self, newest: str = "") -> Iterator[Occurrence]:
-        """What there is to restore is known: the checkpoint of this name, nothing without one."""
+        """It is known what there is to restore; nothing without a name."""
         if newest:
             self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True

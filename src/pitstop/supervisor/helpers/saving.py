@@ -45,8 +45,7 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
 class Persisting:
     """What is known about snapshots and checkpoints of one attempt.
 
-    The persister always takes the newest whole snapshot, so there is nothing to choose but the
-    moment, and one request at a time is enough.
+    The persister always takes the newest whole snapshot: there is nothing to choose but the moment.
 
     Attributes:
         ready_seconds: the earliest time for the next one that is not urgent.
@@ -65,7 +64,6 @@ class Persisting:
 
     @classmethod
     def start(cls, now_seconds: float, losses: Losses = NO_LOSSES) -> Persisting:
-        """An attempt begins; its first checkpoint comes early."""
         ready_seconds = now_seconds + FIRST_SECONDS
         return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
@@ -74,7 +72,6 @@ class Persisting:
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)
 
     def hurried(self, reason: str) -> Persisting:
-        """What is in memory only is written now, or as soon as there is any."""
         return dataclasses.replace(self, urgent=self.urgent or reason)
 
     def due(self, now_seconds: float) -> str:
@@ -90,7 +87,6 @@ class Persisting:
         return self.newest is not None and self.newest.sequence > self.saved_sequence
 
     def asked(self) -> Persisting:
-        """The persister was asked; what becomes urgent from now on needs another."""
         return dataclasses.replace(self, busy=True, urgent="")
 
     def answered(self, saved_sequence: int, now_seconds: float, took_seconds: float) -> Persisting:
@@ -109,7 +105,6 @@ class Persisting:
         )
 
     def failed(self, now_seconds: float) -> Persisting:
-        """The disk refused; the next try is not before the usual time."""
         return self.answered(0, now_seconds, 0.0)
 
 
@@ -172,7 +167,6 @@ class Saving:
         self._policy = self._policy.hurried(reason)
 
     def tick(self) -> Iterator[Occurrence]:
-        """Asks for a checkpoint when one is due, a persister of its own if there is none."""
         if time.monotonic() >= self._again_at:
             yield from self._try_again()
         if self.is_overdue and not self._told_overdue:
@@ -184,13 +178,11 @@ class Saving:
             self._persister.send(messages.Persist(reason))
 
     def persist_last(self, reason: str) -> Iterator[Occurrence]:
-        """Asks for what the trainer has left; a reason of the snapshot's own wins."""
         if self._again_at != _NEVER:
             yield from self._try_again()
         self._persister.send(messages.Persist(self._policy.urgent or reason))
 
     def finish(self) -> tuple[Occurrence, ...]:
-        """Asks the persister to end; without one, there is nothing to wait for."""
         if self._persister.connection is None:
             return (Trigger.PERSISTER_GIVEN_UP,)
         self._overdue_at = time.monotonic() + self._patience_seconds
@@ -203,7 +195,6 @@ class Saving:
         return time.monotonic() >= self._overdue_at
 
     def leave(self) -> tuple[Occurrence, ...]:
-        """Goes without the end of the last save: the persister does what it can, alone."""
         self._forget()
         self._persister.leave()
         return (SAVE_LEFT,)

@@ -42,10 +42,9 @@ def patience(
 ) -> Patience:
     """The wait that the trainer's present position deserves.
 
-    Where nothing can be lost the wait is short; where a step is under way it follows the measured
-    step time; where a boundary may be far (validation, a checkpoint being taken), the script has
-    run to its end, or it does not train and was sent the signal, it is the whole grace.  A script
-    that has stopped training gets the grace once more, for what it does before it exits.
+    It is short where nothing can be lost, follows the step time where a step is under way, and is
+    the whole grace where a boundary may be far.  A script that has stopped training gets it once
+    more.
 
     Args:
         connected: an instrumented process is there to see the request.
@@ -53,8 +52,7 @@ def patience(
         goes_on: the script is not ours, and goes on behind its training as long as it likes.
         idle: it trains nothing, and waits for its user.
         released: it is a server, and the leader of its cluster has it end.
-        left_seconds: how long after the request the process that trained was gone; None where
-            it is there.
+        left_seconds: from the request to the end of the process that trained, if it ended.
     """
     if released:
         return Patience(_RELEASED_SECONDS, "the server did not end after its release")
@@ -91,7 +89,6 @@ def patience_with_one_of_several(grace_seconds: float, left_seconds: float | Non
 
 
 def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:
-    """The event of a trainer that did not stop in time, None while it still may."""
     if waited_seconds < wait.seconds:
         return None
     return StopDeadlinePassed(round(waited_seconds, 3), progress.phase.name.lower(), wait.reason)

@@ -113,14 +113,11 @@ class EventLoop:
         self._selector.register(source, selectors.EVENT_READ, reader)
 
     def forget(self, source: Readable) -> None:
-        """Watches a source no more; to be called before it is closed."""
+        """To be called before it is closed."""
         self._selector.unregister(source)
 
     def turn(self, timeout_seconds: float) -> Iterator[Occurrence]:
-        """Waits for the next readable sources; gives what each of them tells.
-
-        The caller handles an occurrence before it asks for the next.
-        """
+        """Waits until something can be read; the caller handles each before the next."""
         for key, _ in self._selector.select(timeout_seconds):
             # What an earlier source told may have made somebody forget this one.
             if self._selector.get_map().get(key.fd) is key:

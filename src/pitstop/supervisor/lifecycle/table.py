@@ -1,8 +1,4 @@
-"""The life of one attempt as a table: what follows from each event in each state.
-
-Nothing here acts.  The supervision loop feeds events in and performs the
-instructions that come out, in order.
-"""
+"""The life of one attempt as a table: what follows from each event in each state.  Pure."""
 
 from __future__ import annotations
 
@@ -33,11 +29,7 @@ _LIVE = (*_CALM, State.STOPPING, State.ENDING)
 
 
 class Trigger(enum.Enum):
-    """What can happen to an attempt.
-
-    "The trainer" is the user's command with everything it started: it is gone when the last of its
-    processes is.
-    """
+    """What can happen to an attempt; the trainer is the command with all that it started."""
 
     TRAINER_CONNECTED = "trainer connected"
     NOBODY_CONNECTED = "nobody connected"
@@ -171,7 +163,6 @@ class Lifecycle:
 
     @property
     def is_calm(self) -> bool:
-        """Whether nobody has asked for its end."""
         return self.state in _CALM
 
     @property

@@ -1,7 +1,6 @@
-"""The processes that the user's command started, however far they ran away.
+"""The processes that the user's command started, also in sessions of their own.
 
-The supervisor is their subreaper, so every one of them stays its descendant,
-also the ones that made a session of their own.
+The supervisor is their subreaper, so every one of them stays its descendant.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from pitstop.machine.own_process import is_there
 def living_descendants(excluding: Collection[int]) -> list[int]:
     """Process ids of our living descendants, without those given and theirs.
 
-    A child of ours that has ended counts until it is collected: it may have left us children of its
-    own after we looked for them.
+    A child that was not collected yet counts: it may have left us children of its own since.
     """
     children = [child for child in _children(psutil.Process()) if child.pid not in excluding]
     further = [each.pid for child in children for each in _children(child, recursive=True)]

@@ -80,10 +80,8 @@ class InvocationKind(enum.Enum):
 class Invocation:
     """A command in its parts.
 
-    Attributes:
-        target: a script's path as it was given, a module's name, a program's name, or code.
-        options: of the interpreter, as far as they change what a script does.
-        variables: that the command sets for itself, in order of name.
+    `target`: a script's path as it was given, a module's or a program's name, or code.  `options`:
+    of the interpreter, as far as they change what a script does.
     """
 
     kind: InvocationKind
@@ -138,7 +136,6 @@ def _short_options(letters: str) -> tuple[list[str], str, str]:
 
 
 def _lasting(target: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The arguments; those of a notebook's kernel are other ones at each of its starts."""
     return () if _NOTEBOOK in target else tuple(arguments)
 
 
@@ -153,13 +150,11 @@ def _of_shell(words: Sequence[str], variables: tuple[str, ...]) -> Invocation:
 
 
 def is_python(command: Sequence[str]) -> bool:
-    """Whether the command looks like Python: by its program or by its script."""
     words, _ = unwrapped(command)
     return is_python_program(words[0]) or words[0].endswith(".py")
 
 
 def run_name(command: Sequence[str]) -> str:
-    """A name for the run: the script's, the module's (-m), or the program's."""
     invocation = parse(command)
     if invocation.kind is InvocationKind.MODULE:
         return _fit(invocation.target.rpartition(".")[2])

@@ -25,8 +25,6 @@ _MOST_BYTES = 1 << 16
 
 @dataclass
 class _Asked:
-    """A command that runs, and what it has printed so far."""
-
     question: Question
     pid: int
     fd: int
@@ -43,11 +41,7 @@ class JobWatch:
         self._asked_at = 0.0
 
     def heard(self, event: Event) -> JobState | None:
-        """What is to be told before this event of the attempt.
-
-        The question goes out when the trainer is gone; the answer is there when the attempt ends.
-        One that has trained to its end asks nothing.
-        """
+        """What is to be told before this event; one that has trained to its end asks nothing."""
         if isinstance(event, TrainerExited) and event.exit_code != 0:
             self._ask()
         elif isinstance(event, AttemptEnded) and self._asked_at:

@@ -39,10 +39,7 @@ class StandardStreams:
 
 @record
 class Exit:
-    """A process that ended: its status as `os.wait4` gives it, and what it used.
-
-    `usage` is None for a process that is no child of ours.
-    """
+    """A process that ended, as `os.wait4` tells; `usage` is None where it is no child of ours."""
 
     pid: int
     wait_status: int
@@ -50,10 +47,7 @@ class Exit:
 
 
 def find_program(command: Sequence[str], search_path: str | None = None) -> str:
-    """The file that the command's first word names, looked up as a shell does.
-
-    Raises `CommandNotFound` or `CommandNotExecutable`.
-    """
+    """The file that the command's first word names; `CommandNotFound` or `CommandNotExecutable`."""
     name = command[0]
     found = shutil.which(name, path=search_path)
     if found is not None:
@@ -66,14 +60,12 @@ def find_program(command: Sequence[str], search_path: str | None = None) -> str:
 
 
 def instrumented_environment(environment: Mapping[str, str], socket_path: str) -> dict[str, str]:
-    """The environment in which a Python process finds Pitstop's import hook."""
     earlier = environment.get("PYTHONPATH", "")
     search = str(hook_folder()) + (os.pathsep + earlier if earlier else "")
     return {**environment, "PYTHONPATH": search, ENV_SOCKET: socket_path}
 
 
 def hook_folder() -> Path:
-    """The folder whose `sitecustomize` the trainer's interpreter loads."""
     return Path(pitstop.__file__).parent / "inject" / "site"
 
 
@@ -87,11 +79,11 @@ def spawn(
     signal_mask: frozenset[signal.Signals] = frozenset(),
     own_session: bool = True,
 ) -> int:
-    """Starts a process as the leader of its own session; its pid.  `OSError` if refused.
+    """Starts a process as the leader of its own session; its pid, or `OSError`.
 
-    Its own session keeps the terminal's Ctrl-C and hang-up from it; reading from the terminal still
-    works.  Without one it leads a process group of its own, which keeps only the Ctrl-C from it.
-    `streams` are ours when not given; it gets the descriptors of `inherit` under the same numbers.
+    That keeps the terminal's Ctrl-C and hang-up from it; a process group, without `own_session`,
+    only the Ctrl-C.  `streams` are ours when not given; it gets the descriptors of `inherit` under
+    the same numbers.
     """
     wiring = [*((fd, fd) for fd in inherit), *(streams or StandardStreams()).wiring]
     start = functools.partial(

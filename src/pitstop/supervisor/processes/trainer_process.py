@@ -49,7 +49,6 @@ class WatchedProcess(ABC):
         self._send(signal.Signals[name] if name else signal.SIGTERM, descendants)
 
     def terminate(self, descendants: Collection[int], grace_seconds: float) -> None:
-        """Asks all of it to end (SIGTERM); the grace counts from here."""
         self._kill_at = time.monotonic() + grace_seconds
         self._send(signal.SIGTERM, descendants)
 
@@ -81,11 +80,7 @@ class TrainerProcess(WatchedProcess):
         return self.exit is not None
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
-        """Takes note of a process that ended.
-
-        A script that went into the background ends as its training process does, not as the one
-        that left it there.
-        """
+        """A script in the background ends as its training process does."""
         trained_behind = self.exit is not None and ended.pid == trainer_pid
         if ended.pid == self.pid or trained_behind:
             self.exit = ended
@@ -133,8 +128,8 @@ def aftermath(
 ) -> Trigger | None:
     """What the end of the main process means; None when there is only to wait.
 
-    A main process that succeeds while the training process lives has gone into the background; and
-    while nobody has reported to train (`trainer_pid` is 0), any survivor may be about to.
+    One that succeeds while the training process lives, or nobody has reported to train
+    (`trainer_pid` is 0), has gone into the background.
     """
     if not survivors:
         return Trigger.TRAINER_GONE
@@ -177,7 +172,6 @@ class AdoptedProcess(WatchedProcess):
         os.close(self._pidfd)
 
     def collect(self) -> None:
-        """It has ended: finds out how, as far as that is on record."""
         self.gone = True
         status = _status_of_zombie(self.pid)
         if status is None:

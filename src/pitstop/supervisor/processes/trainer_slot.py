@@ -20,10 +20,7 @@ RestorePoints = tuple[tuple[str, CheckpointInfo], ...]
 
 
 def refusal(hello: messages.Hello, trainer_pid: int, *, slot_taken: bool) -> str:
-    """Why a process may not train in this run, empty when it may.
-
-    With `slot_taken`, nobody but the process `trainer_pid` may.
-    """
+    """Why a process may not train in this run; empty when it may."""
     if hello.protocol != PROTOCOL:
         return f"it uses protocol {hello.protocol}, but this supervisor uses {PROTOCOL}"
     if not slot_taken or hello.pid == trainer_pid:
@@ -32,7 +29,6 @@ def refusal(hello: messages.Hello, trainer_pid: int, *, slot_taken: bool) -> str
 
 
 def _occurrences(received: Received) -> tuple[occurrences.Occurrence, ...]:
-    """What a message tells the attempt; nothing where it is not for a supervisor."""
     match received.message:
         case messages.EventReport(record):
             event = from_record(record)
@@ -62,7 +58,6 @@ class TrainerSlot:
 
     Attributes:
         terms: what who trains here is told, but for the points that it restores.
-        connection: to the trainer; None while none is there.
         pid: process id of the trainer, 0 before there was one.
         left_at: when it was gone, on the monotonic clock; None while it is there.
     """
@@ -82,7 +77,6 @@ class TrainerSlot:
 
     @property
     def present_pid(self) -> int:
-        """Process id of the trainer that is there now, 0 when none is."""
         return self.pid if self.connected else 0
 
     def offer(
@@ -90,8 +84,7 @@ class TrainerSlot:
     ) -> Iterator[occurrences.Occurrence]:
         """A process wants to train: `TrainerCameIn` if it may, it is refused otherwise.
 
-        `closed`: no process but the present one may train any more.  The connection is ours to
-        close.
+        `closed`: no process but the present one may train any more.
         """
         reason = refusal(hello, self.pid, slot_taken=self.connected or closed)
         if reason:
@@ -102,7 +95,6 @@ class TrainerSlot:
         yield occurrences.TrainerCameIn(hello.pid)
 
     def welcome(self, points: RestorePoints) -> None:
-        """Lets the trainer begin, once it is there and the restore points are known."""
         if not self.welcomed and self.connection is not None:
             self.welcomed = True
             bodies = [{"checkpoint": name, "info": asdict(info)} for name, info in points]
@@ -136,7 +128,6 @@ class TrainerSlot:
             yield occurrences.TrainerLeft()
 
     def _hear(self, connection: Connection) -> Generator[occurrences.Occurrence, None, bool]:
-        """What has arrived; whether the trainer is still there."""
         try:
             received = connection.receive_ready()
         except (PeerClosed, EnvironmentFault):

@@ -66,7 +66,7 @@ class AttemptState:
 
     @property
     def stop_asked_here(self) -> bool:
-        """Somebody has asked this run itself; a member also hears from its leader that all stop."""
+        """Whether somebody has asked this run itself, and not only its leader."""
         return bool(self.stop_sources - {"cluster"})
 
     @property
@@ -150,4 +150,3 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.MemberReleased: lambda event, _: {"released": event},
     events.InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},
 }
-"""By the kind of an event, what it changes."""

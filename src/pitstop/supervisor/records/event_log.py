@@ -31,10 +31,7 @@ _JOURNAL_PROBLEM = "the journal cannot be written: {}. Training continues; `why`
 
 
 class EventLog:
-    """The one door for events; those the disk refuses are tried again later, in their order.
-
-    `problem`: why the journal cannot be written now; empty mostly.
-    """
+    """The one door for events; those the disk refuses are tried again later, in their order."""
 
     def __init__(
         self,

@@ -61,11 +61,9 @@ _LARGEST_HASH_SEED = 2**32 - 1
 class Threads:
     """How many threads an op of TensorFlow is split over, and how many CPUs there are.
 
-    Sums are formed in other groups when the number changes, and the last bits with them.
-    TensorFlow takes as many as there are CPUs, or as `TF_NUM_INTRAOP_THREADS` says
-    (tensorflow/core/common_runtime/process_util.cc).
-
-    `kept`: the number is that of the attempts before, against TensorFlow's choice.
+    The last bits of sums change with the number.  TensorFlow takes as many as there are CPUs, or as
+    `TF_NUM_INTRAOP_THREADS` says (tensorflow/core/common_runtime/process_util.cc).  `kept`: that of
+    the attempts before, against TensorFlow's choice.
     """
 
     count: int
@@ -89,10 +87,7 @@ class Threads:
 def choose_threads(
     cpus: int, environment: Mapping[str, str], before: Mapping[str, JsonValue]
 ) -> Threads:
-    """The user's number if there is one, then that of the attempt before, then the CPUs.
-
-    `before` is the fingerprint of the last attempt, empty for the first.
-    """
+    """The user's number if there is one, then that of the attempt before, then the CPUs."""
     wanted = environment.get(THREADS_VARIABLE, "")
     if wanted.isdecimal() and int(wanted):
         return Threads(int(wanted), cpus)
@@ -133,8 +128,7 @@ def sources(command: Sequence[str]) -> dict[str, JsonValue]:
 def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
     """The script, the module's file, or the first word after a launcher that is a file.
 
-    Words are looked for in `folder`.  A file that is too large for a script is passed over: it is
-    data, and to read it takes long.
+    A file that is too large for a script is passed over: to read it takes long.
     """
     invocation = parse(command)
     first: tuple[str, ...] = ()
@@ -162,7 +156,6 @@ def _is_file(path: Path, most_bytes: int) -> bool:
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that steer TensorFlow, its threads, and hashing."""
     return {
         name: masked(value)
         for name, value in sorted(environment.items())
@@ -233,7 +226,7 @@ def digest_of(path: Path) -> str:
 
 
 def of_new_runs(environment: Mapping[str, str]) -> str:
-    """What a run begins with that is made now: what it is told, as by a drill; else nothing."""
+    """The entropy that a new run is told to begin with, as by a drill."""
     told = environment.get(ENV_ENTROPY, "")
     # Inside of a run, its own stands there, and who has taken it.
     return told if told.isalnum() else ""

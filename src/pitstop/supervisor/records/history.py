@@ -62,10 +62,8 @@ def best_of(epochs: Iterable[EpochEnded]) -> BestEpoch | None:
 class Losses:
     """How often the run lost its memory: the whole machine or container, not a process.
 
-    A snapshot in memory survives the trainer, and the supervisor too: the persister saves it.  Only
-    what ends all three at once takes a run back to its last durable checkpoint, so only that tells
-    how often checkpoints are worth writing: `count` attempts that ended without a word of
-    supervisor or persister, in `observed_seconds` of all.
+    Only what ends trainer, supervisor and persister at once takes a run back to its last durable
+    checkpoint: `count` attempts without a word of the last two, in `observed_seconds` of all.
     """
 
     count: int = 0
@@ -91,17 +89,15 @@ class Losses:
 
 
 NO_LOSSES = Losses()
-"""Of a run that begins."""
 
 
 def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
     """The time between checkpoints that loses least, to first order: sqrt(2 C M) - C.
 
-    C is what a checkpoint costs, M the mean time between losses.  J. T. Daly, "A higher order
-    estimate of the optimum checkpoint interval for restart dumps", Future Generation Computer
-    Systems 22 (2006) 303-312, after J. W. Young, "A first order approximation to the optimum
-    checkpoint interval", Communications of the ACM 17 (1974) 530-531.  For a cost of 2 M or more
-    Daly's answer is M.
+    C is what a checkpoint costs, M the mean time between losses; for C of 2 M or more it is M.  J.
+    T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", Future
+    Generation Computer Systems 22 (2006) 303-312, after J. W. Young, "A first order approximation
+    to the optimum checkpoint interval", Communications of the ACM 17 (1974) 530-531.
     """
     if cost_seconds >= 2 * mean_seconds:
         return mean_seconds
@@ -123,14 +119,9 @@ def _was_lost(own: Sequence[Entry]) -> bool:
 class History:
     """The attempts before this one, as far as they matter to it.
 
-    Attributes:
-        reached_step: step that the last one had reached, -1 when not known.
-        environment: its fingerprint.
-        versions: library versions of the last one that trained.
-        save_seconds: what the newest checkpoint took to write, 0 when there is none.
-        start_from: the saved weights that the run began with, or empty.
-        batch_parts: in how many parts its steps are computed by now, 1 for one.
-        small_buffers: its input holds as little as it can by now.
+    `reached_step`: -1 when not known.  `environment`: the last fingerprint; `versions`: those of
+    the last one that trained.  `save_seconds`: what the newest checkpoint took, 0 when there is
+    none. `batch_parts`: in how many parts steps are computed by now.
     """
 
     reached_step: int = -1
@@ -194,7 +185,7 @@ def _all_versions(event: TrainerConnected) -> dict[str, str]:
 
 
 def reached_step(entries: Sequence[Entry]) -> int:
-    """The step that the last attempt had reached; -1 when that is not known.
+    """The step that the last attempt had reached, -1 when that is not known.
 
     Attempts that ended before their first step say nothing about what is executed again.
     """

@@ -84,7 +84,6 @@ def checkpoint_asked(signal_name: str, *, taken: bool) -> events.Notice:
 
 
 def line_for(event: events.Event) -> str:
-    """What to tell the user about an event, empty for most."""
     line = _LINES.get(type(event))
     return line(event) if line is not None else ""
 
@@ -178,7 +177,6 @@ def _bad_weights_line(event: events.NonFiniteWeights) -> str:
 
 
 def mirror_lost(last_words: str, *, again: bool) -> events.Notice:
-    """The uploader died; `again`: another one is started."""
     then = "Starting another one." if again else "The next attempt uploads what is missing."
     return events.Notice(
         "mirror_lost", f"the process that updates the mirror ended: {last_words}.", then
@@ -203,7 +201,6 @@ def _forecast_line(event: events.ExhaustionForecast) -> str:
 
 
 def short_forecast(event: events.ExhaustionForecast) -> str:
-    """The same in a few words, for a status."""
     name = _RESOURCES.get(event.resource, event.resource)
     return f"out of {name} in about {about(event.seconds_left)}"
 
@@ -305,4 +302,3 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
         else ""
     ),
 }
-"""By the kind of an event; of all others the user is told nothing."""

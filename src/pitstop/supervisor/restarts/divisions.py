@@ -1,6 +1,6 @@
 """After a failure for want of memory: the next attempt holds less of its input, or of its batch.
 
-What was made smaller is in the journal, and only there: it is so in every later attempt of the run.
+What was made smaller is in the journal only, and holds for every later attempt of the run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pitstop.link.settings import NOT_DIVIDED
 from pitstop.supervisor.records.history import batch_parts
 
 WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
-"""The causes that a smaller step may help against."""
 
 MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
@@ -43,12 +42,7 @@ def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
 
 
 def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | BuffersReduced | DivisionRefused:
-    """What to do after the last attempt failed for want of memory.
-
-    Args:
-        cause: of the failure, see `lacked_memory`.
-        entries: the journal of the run.
-    """
+    """What to do after the last attempt failed for want of memory."""
     own: list[Event] = [each.event for each in entries if each.attempt == entries[-1].attempt]
     exits = [each for each in own if isinstance(each, TrainerExited)]
     begun = max((each.step for each in own if isinstance(each, Restored)), default=0)

@@ -59,7 +59,6 @@ class RestartWait:
         self._cancelled: RestartCancelled | None = None
 
     def run(self, wait_seconds: float) -> RestartCancelled | None:
-        """Waits; returns earlier, and with the reason, when the run is asked to stop."""
         ends_at = time.monotonic() + wait_seconds
         with (
             closing(EventLoop()) as event_loop,

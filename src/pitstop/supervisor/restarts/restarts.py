@@ -62,12 +62,9 @@ CauseOf = Callable[[Path], str]
 class RestartPolicy:
     """What one call of `pitstop run` does after a failure.
 
-    Attributes:
-        most: how many restarts it makes.
-        after_hang: also after a standstill.
-        divides: goes on with smaller parts of a batch where memory did not suffice.
-        spare: prepares the process of the next attempt while one trains; None: slowly, as long as
-            all processors are busy.
+    `most`: how many restarts it makes.  `after_hang`: also after a standstill.  `divides`: goes on
+    with smaller parts of a batch where memory did not suffice.  `spare`: prepares the process of
+    the next attempt; None: slowly, as long as all processors are busy.
     """
 
     most: int = 0
@@ -78,12 +75,7 @@ class RestartPolicy:
 
 @record
 class AttemptFailure:
-    """An attempt that failed.
-
-    Attributes:
-        step: that the run had completed.
-        may_pass: it is worth as many tries as a fault from outside, whatever its cause.
-    """
+    """An attempt that failed at a step; `may_pass`: as a fault from outside, whatever its cause."""
 
     cause: str
     step: int
@@ -124,20 +116,17 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
 
 
 def _repeats(failures: Sequence[AttemptFailure]) -> int:
-    """How often the last cause came in a row without a new step in between."""
     recent = failures[-_failures_without_progress(failures) :]
     return len(list(takewhile(lambda each: each.cause == failures[-1].cause, reversed(recent))))
 
 
 def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
-    """How many failures the run has seen since it last reached a new step; at least 1."""
     furthest = max(each.step for each in failures)
     first = next(i for i, each in enumerate(failures) if each.step == furthest)
     return len(failures) - first
 
 
 def _is_failed_read(entries: Sequence[Entry]) -> bool:
-    """Whether the last attempt ended with what the kernel says of a disk that does not answer."""
     own = [each for each in entries if each.attempt == entries[-1].attempt]
     return any(FAILED_READ in each.message for each in journal.events_of(own, ExceptionRaised))
 
@@ -154,7 +143,6 @@ class Restarts:
 
     @property
     def left(self) -> int:
-        """How many may still be made, the one that is waited for not counted."""
         return max(0, self._policy.most - len(self._failures))
 
     def after(
@@ -200,7 +188,6 @@ _DATA = "data_error"
 def foresee(
     cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int, on_bad_record: str = "fail"
 ) -> str:
-    """What would be done about the first failure of this cause, in words."""
     if cause == NAN and rollbacks:
         return (
             "go back to the last checkpoint with finite weights and skip the batch or lower the "

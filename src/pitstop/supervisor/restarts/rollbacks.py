@@ -1,7 +1,6 @@
 """Back to the last finite checkpoint after a NaN, and what is done otherwise from there.
 
-What was done is in the journal, and only there: every later attempt of the run leaves the same
-batches out, and nothing that anybody starts again can go back more often than is allowed.
+What was done is in the journal only, and holds for every later attempt of the run.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class _Target:
 def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
     """The steps whose batches are left out.
 
-    Weights that are found bad behind a step tell that its batch was the bad one, and not that of
-    the next, where the loss showed it.
+    Weights that are bad behind a step tell that its batch was bad, not the next, whose loss showed
+    it.
     """
     steps: set[int] = set()
     for each in done:
@@ -60,7 +59,6 @@ def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
 
 
 def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) -> Settings:
-    """The settings of the next attempt of a run that was rolled back so often."""
     rates: dict[int, float] = {}
     for each in done:
         rates = {step: rate for step, rate in rates.items() if step <= each.to_step}
@@ -86,13 +84,7 @@ def decide(
     entries: Iterable[CheckpointEntry],
     most: int,
 ) -> RolledBack | RollbackRefused:
-    """What to do about the first bad number of an attempt.
-
-    Args:
-        done: how often the run was rolled back before.
-        entries: its checkpoints, the newest first.
-        most: how often it may be.
-    """
+    """What to do about the first bad number of an attempt; `entries`: checkpoints, newest first."""
     if len(done) >= most:
         return RollbackRefused(f"it was already rolled back {len(done)} times (--rollbacks {most})")
     before_step = _before(bad, done)
@@ -122,8 +114,8 @@ def decide(
 def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -> int:
     """The step that the state to go back to must lie before.
 
-    Where the losses had grown, what was saved meanwhile is finite and of no use: it is the one
-    before they grew.  Where a lower rate did not help, it is an earlier one than last time.
+    What was saved while the losses grew is of no use; nor is the last target, if a lower rate did
+    not help.
     """
     last = done[-1] if done else None
     if last and last.action == "rate" and bad.step <= last.step + _NEAR_STEPS:
@@ -134,7 +126,6 @@ def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -
 
 
 def _stays_bad(bad: NonFiniteLoss, skips: frozenset[int]) -> bool:
-    """Whether it was not the batch: the last ones before it are left out already."""
     return all(bad.step - each in skips for each in range(1, _MOST_IN_A_ROW + 1))
 
 
@@ -155,7 +146,6 @@ class Rollbacks:
         self._refused = False
 
     def after(self, state: State, found: AttemptState, record: Callable[[Event], None]) -> bool:
-        """Whether the run goes on from an earlier state; records the decision."""
         by_others = state is State.STOPPED and found.stop_sources - {NAN_SOURCE}
         if not self._most or found.bad is None or by_others:
             return False

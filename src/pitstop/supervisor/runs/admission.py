@@ -32,12 +32,10 @@ class CommandChanged(UserError):
 
 
 def present_command(words: Sequence[str]) -> StartedCommand:
-    """A command that is about to be started here, its secrets masked as those of runs are."""
     return command_of(masked_words(words), socket.gethostname(), fingerprint.sources(words))
 
 
 def command_of_run(folder: RunFolder) -> StartedCommand:
-    """The command that a run was started with last; what it was made for, before that."""
     made_for, cwd = folder.identity.command, folder.identity.cwd
     started = last_command(journal.read(folder.journal).entries)
     if started is None:
@@ -51,7 +49,6 @@ def command_of_run(folder: RunFolder) -> StartedCommand:
 def changes_since(
     folder: RunFolder, now: StartedCommand, *, mirrored: bool = False
 ) -> tuple[Difference, ...]:
-    """In what a command differs from the one that the run was started with last."""
     before = command_of_run(folder)
     return changes(before, now, moved=is_moved(before, now, mirrored=mirrored))
 
@@ -69,10 +66,7 @@ def is_moved(before: StartedCommand, now: StartedCommand, *, mirrored: bool) -> 
 
 
 def admit(request: RunRequest, folder: RunFolder) -> None:
-    """Makes sure that what the run has saved is for the command.
-
-    Raises `CommandChanged` where it is another's, and nobody has said that it is meant.
-    """
+    """Raises `CommandChanged` where the saved state is another command's, and nobody means that."""
     # Each training of a notebook is known by what it is, whichever kernel runs it.
     meant = request.kernel or request.settings.take or request.settings.force
     found = () if meant else changes_of(request, folder)

@@ -39,9 +39,8 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
     """The run of this command below `root`; a new one where there is none.
 
     Two calls at the same time never get one folder for two commands.  With `takes`, another command
-    of the same script may go on with its newest run.
-
-    Raises `RunFolderInvalid` or `RunFolderUnwritable`.
+    of the same script may go on with its newest run.  Raises `RunFolderInvalid` or
+    `RunFolderUnwritable`.
     """
     now, name = present_command(command), run_name(command)
     with alone(root):
@@ -56,7 +55,6 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
 
 
 def existing(command: Sequence[str], root: Path = RUNS) -> Path | None:
-    """The run of this command below `root`; None where there is none."""
     now = present_command(command)
     runs = family(root, run_name(command))
     return next((run.path for run in runs if not changes_since(run, now)), None)
@@ -70,13 +68,11 @@ def family(root: Path, name: str) -> list[RunFolder]:
 
 
 def of_name(root: Path, name: str) -> list[Path]:
-    """The folders below `root` that have this name, with a number or without."""
     pattern = re.compile(re.escape(name) + r"(-\d+)?")
     return [path for path in _children(root) if pattern.fullmatch(path.name)]
 
 
 def script_of(run: RunFolder) -> str:
-    """Absolute path of the script that a run was started with last; empty for none."""
     return command_of_run(run).script
 
 

@@ -26,9 +26,8 @@ _Group = tuple[str, ...]
 class StartedCommand:
     """What was started, where; empty where it is not on record.
 
-    Attributes:
-        script: absolute path of the script, without links; empty for none.
-        files: digests of the small files that the command names, by their words.
+    `script`: its absolute path without links.  `files`: digests of small files that the command
+    names.
     """
 
     words: tuple[str, ...]
@@ -42,7 +41,6 @@ class StartedCommand:
 def command_of(
     words: Sequence[str], host: str, environment: Mapping[str, JsonValue]
 ) -> StartedCommand:
-    """The command that a fingerprint describes, see `fingerprint.collect`."""
     files = environment.get("files")
     return StartedCommand(
         tuple(words),
@@ -55,7 +53,6 @@ def command_of(
 
 
 def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
-    """The command of a run's last attempt; None before the first one."""
     started = events_of(entries, AttemptStarted)
     if not started:
         return None
@@ -69,11 +66,7 @@ def modules_of(entries: Sequence[Entry]) -> Mapping[str, str]:
 
 
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
-    """What differs; nothing for the same command.
-
-    Where the run or its project has `moved`, paths say nothing, and the same place of the same
-    script below its working folder is the same.
-    """
+    """What differs; where the run or its project has `moved`, paths say nothing."""
     one, other = parse(before.words), parse(now.words)
     found = list(_of_target(before, one, now, other, moved=moved))
     if not moved and before.cwd and before.cwd != now.cwd:
@@ -96,7 +89,7 @@ def in_words(found: Sequence[Difference]) -> str:
 
 
 def as_event(found: Sequence[Difference]) -> tuple[EnvironmentChanged, ...]:
-    """The event of another command that is taken all the same; none for the same."""
+    """The event of another command that is taken all the same."""
     if not found:
         return ()
     before = "; ".join(f"{each.name} {each.before or _NONE}" for each in found)

@@ -20,12 +20,9 @@ PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
 class StopPolicy:
     """What the user has chosen.
 
-    Attributes:
-        preemption: whose notices are followed, one of `PREEMPTION_CHOICES`.
-        stops_under_pressure: memory or disk that gets short stops the run; else it
-            is saved, and goes on.
-        kill_after_seconds: from a SIGTERM to the SIGKILL that follows, 0 for none;
-            None if nothing is known.
+    `preemption`: one of `PREEMPTION_CHOICES`.  `stops_under_pressure`: else the run is saved, and
+    goes on.  `kill_after_seconds`: from a SIGTERM to the SIGKILL, 0 for none; None if nothing is
+    known.
     """
 
     preemption: str = "auto"
@@ -40,16 +37,12 @@ class RunRequest:
 
     Attributes:
         mirror: URL of its mirror, empty for none.
-        settings: what the trainer obeys.
         grace_seconds: the longest wait for a boundary after a stop request.
-        max_seconds: time for the whole call, 0 for no limit; None asks the
-            scheduler's environment.
+        max_seconds: time for the whole call, 0 for no limit; None asks the scheduler's environment.
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
-        stops: what else stops it, and how much time there is then.
         rollbacks: how often the run may go back behind a number that is not finite.
         new: put an existing run aside and start over.
-        trainer_pid: a process that runs the command already and is to be
-            supervised, 0 to start the command.
+        trainer_pid: a process that runs the command already and is to be supervised, else 0.
         kernel: that process is a notebook's, and lives on when its training is stopped.
         launcher_pid: our parent, whose end is to stop the run; 0 for none.
     """

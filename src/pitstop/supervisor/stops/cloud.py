@@ -158,10 +158,7 @@ CLOUDS: Mapping[str, Callable[[], Cloud]] = {
 
 
 def detect(root: Path = Path("/")) -> str:
-    """The name of the cloud that this machine belongs to, empty when it is none of them.
-
-    Read from what the firmware says of the machine; nobody is asked.  `root` holds `sys`.
-    """
+    """The name of the cloud that this machine's firmware names, else empty; `root` holds `sys`."""
     if _dmi(root, "product_name").startswith("Google Compute Engine"):
         return "gce"
     makers = _dmi(root, "sys_vendor"), _dmi(root, "bios_vendor"), _dmi(root, "bios_version")
@@ -171,7 +168,7 @@ def detect(root: Path = Path("/")) -> str:
 
 
 def ask(cloud: Cloud, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-    """What a cloud says; an answer that cannot be read is a `MetadataUnavailable`."""
+    """What a cloud says; `MetadataUnavailable` where the answer cannot be read."""
     try:
         return cloud.notice(server, now_seconds)
     except MalformedNotice as error:

@@ -1,9 +1,8 @@
 """What a cloud says when it takes the machine away, read into one form.  Pure.
 
-Sources: the clouds' own pages, "Create and use preemptible VMs: detect preemption",
-"Get live migration notices" and "Handle GPU host maintenance events" (Google Compute
-Engine), "Spot Instance interruption notices" (Amazon EC2), and "Scheduled Events for
-Linux VMs" (Microsoft Azure).
+Sources: "Create and use preemptible VMs: detect preemption", "Get live migration notices" and
+"Handle GPU host maintenance events" (Google Compute Engine), "Spot Instance interruption notices"
+(Amazon EC2), and "Scheduled Events for Linux VMs" (Microsoft Azure).
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ GOOGLE_QUESTIONS = (
 def amazon(body: str, now_seconds: float) -> PreemptionNotice:
     """From `spot/instance-action`, which exists only once the instance is marked.
 
-    A clock that is wrong does not make more of it than the two minutes there are.  Raises
-    `MalformedNotice` where it is not an action with a time.
+    Raises `MalformedNotice` where it is not an action with a time.
     """
     action = _object(body)
     try:
@@ -96,10 +94,10 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 
 
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
-    """The first of the scheduled events that ends this machine.
+    """The first of the scheduled events that ends this machine; others of its set are listed too.
 
-    Machines of one availability or scale set see each other's events.  An event that gives no time
-    counts from `now_seconds`.  Raises `MalformedNotice` where it is not a list of events.
+    One that gives no time counts from now.  Raises `MalformedNotice` where it is not a list of
+    events.
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
@@ -128,10 +126,7 @@ def _azure_seconds(text: str, now_seconds: float) -> float:
 
 
 def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
-    """What to tell of a notice that asks for no stop yet, None of one that does.
-
-    Whatever is only in memory is saved then, in case that the cloud keeps no promise.
-    """
+    """What to tell of a notice that asks for no stop yet; what is in memory is saved then."""
     left = notice.ends_at_seconds - now_seconds
     if left <= EARLY_SECONDS:
         return None
@@ -143,7 +138,6 @@ def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
 
 
 def request(notice: PreemptionNotice, now_seconds: float) -> StopRequested | None:
-    """The request to stop that a notice makes, None while there is much time."""
     left = max(0.0, notice.ends_at_seconds - now_seconds)
     if left > EARLY_SECONDS:
         return None

@@ -67,7 +67,6 @@ class PreemptionWatch:
         return cloud_notice.request(notice, time.time()) if notice is not None else None
 
     def take_problem(self) -> Notice | None:
-        """What keeps us from hearing of a preemption, told once."""
         problem = self._problem
         if not problem or self._cloud is None:
             return None
@@ -79,7 +78,6 @@ class PreemptionWatch:
         )
 
     def take_warning(self) -> Notice | None:
-        """What is to be told of a notice that asks for no stop (yet), told once."""
         notice = self._notice
         if notice is None:
             self._warned = ""

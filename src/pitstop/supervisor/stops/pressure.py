@@ -1,8 +1,7 @@
 """When memory or disk gets short: rules with hysteresis, and a look at them each second.
 
-A snapshot survives the kernel's killing the trainer, but not that of the whole
-container, which is what a scheduler does when its limit is passed.  So what is in
-memory only is written before.
+A snapshot in memory does not survive the kernel's killing the whole container: it is written
+before.
 """
 
 from __future__ import annotations
@@ -51,12 +50,9 @@ class Shortage(enum.Enum):
 class Reading:
     """What there is, and what is needed; None where it is not known.
 
-    Attributes:
-        available_bytes: memory that may still be taken.
-        falling_bytes: by how much it fell in each of the last seconds, at least.
-        stalled_share: of the time in which everybody waited for memory.
-        swapping_bytes: read back from swap in each of the last seconds, at least.
-        checkpoint_bytes: size of the last checkpoint, 0 before the first.
+    `falling_bytes`, `swapping_bytes`: in each of the last seconds, at least.  `stalled_share`: of
+    the time in which everybody waited for memory.  `checkpoint_bytes`: of the last one, 0 before
+    the first.
     """
 
     available_bytes: int
@@ -69,7 +65,7 @@ class Reading:
 
 
 def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:
-    """What is short now; `before` was short at the last reading, and is so until it is relieved."""
+    """What is short now; what was so `before` remains so until it is relieved."""
     return frozenset(
         each for each in Shortage if _is_short(each, reading, was_short=each in before)
     )
@@ -133,7 +129,6 @@ class PressureWatch:
         trainer_bytes: Callable[[], int | None],
         checkpoint_bytes: int,
     ) -> str:
-        """What has got short since it last was not, in words; empty mostly."""
         if now_seconds < self._look_at:
             return ""
         self._look_at = now_seconds + _LOOK_SECONDS
@@ -164,5 +159,4 @@ class PressureWatch:
 
 
 def _least(changes: Iterable[int]) -> int:
-    """The least of the changes, not below 0; 0 without any."""
     return max(0, min(changes, default=0))

@@ -1,8 +1,6 @@
 """Signals as values in a queue: which, and who sent it.
 
-Handlers would run at any place of the supervisor's code and would not know
-the sender.  Instead the signals are blocked everywhere, and one thread waits
-for them with `sigwaitinfo`.
+Handlers would run at any place and not know the sender: one thread waits with `sigwaitinfo`.
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ _USUAL: Mapping[signal.Signals, Action] = {
 
 
 SignalActions = Mapping[signal.Signals, Action]
-"""The actions that the user chose; the others are as usual."""
 
 
 def chosen_actions(texts: Iterable[str]) -> SignalActions:
@@ -78,12 +75,9 @@ _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 @record
 class ReceivedSignal:
-    """A signal that arrived.
+    """A signal that arrived; `sender_pid` is None when the kernel, or the terminal, sent it.
 
-    Attributes:
-        sender_pid: process that sent it, None when the kernel did.
-        from_terminal: the terminal made it (Ctrl-C, Ctrl-Z, hang-up).
-        action: what it is to do; None for one that is no business of the user's.
+    `action`: what it is to do; None for one that is no business of the user's.
     """
 
     signal: signal.Signals
@@ -102,8 +96,7 @@ def stop_request(
 ) -> StopRequested:
     """The event of a signal that asks to stop.
 
-    A Ctrl-C after an earlier request wants the end at once; a repeated SIGTERM is only a scheduler
-    that says everything twice.
+    A Ctrl-C after an earlier request wants the end at once; a scheduler only repeats its SIGTERM.
     """
     at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
     return StopRequested(
@@ -178,8 +171,7 @@ def watched_signals(
 ) -> frozenset[signal.Signals]:
     """The signals to wait for.
 
-    One that was ignored when we started stays ignored, unless the user has chosen what it does:
-    that is how `nohup` and a shell's background jobs ask to be left alone.
+    One that was ignored when we started stays so, unless chosen: `nohup` asks for that.
     """
     watched = _OTHERS | _USUAL.keys() | chosen.keys()
     may_be_ignored = watched - _NEVER_IGNORED - chosen.keys()
@@ -189,9 +181,8 @@ def watched_signals(
 class SignalQueue:
     """Blocks the watched signals in this process and collects them; readable when there is one.
 
-    Must be made in the main thread.  A thread that a library started before us (a BLAS pool, a
-    debugger) blocks nothing, and the kernel may hand it our signals.  They are caught there by
-    ordinary handlers, which only do not know the sender.
+    Must be made in the main thread.  A thread that a library started before us may still get one:
+    ordinary handlers catch it there, which only do not know the sender.
     """
 
     def __init__(self, chosen: SignalActions = MappingProxyType({})) -> None:
@@ -223,7 +214,6 @@ class SignalQueue:
         return [self._received.popleft() for _ in range(len(self._received))]
 
     def close(self) -> None:
-        """Ends the waiting and gives the signals their old meaning back."""
         self._closing = True
         signal.pthread_kill(self._thread.ident or 0, signal.SIGCHLD)
         self._thread.join()
@@ -253,5 +243,4 @@ class SignalQueue:
 
 
 def suspend_self() -> None:
-    """Stops this process as Ctrl-Z would have; returns when it is continued."""
     os.kill(os.getpid(), signal.SIGSTOP)

@@ -43,11 +43,10 @@ class TimeLimit:
         clock_seconds: float,
         started_seconds: float,
     ) -> TimeLimit | None:
-        """The limit that was asked for (0 for none), or else the end of the Slurm job.
+        """The limit that was asked for (0: none), or the end of the Slurm job, see sbatch(1).
 
-        An end that has passed is of a job that is not ours: a shell that outlived it.  See
-        sbatch(1) for SLURM_JOB_END_TIME.  `started_seconds` (CLOCK_MONOTONIC) is the same moment as
-        `clock_seconds`.
+        An end that has passed is of a job that is not ours: a shell that outlived it.  Both times
+        are of the same moment, the last by CLOCK_MONOTONIC.
         """
         if max_seconds is not None:
             limit = cls(max_seconds, started_seconds + max_seconds, "--max-time")
@@ -61,7 +60,6 @@ class TimeLimit:
     def request(
         self, now_seconds: float, step_seconds: float, save_seconds: float
     ) -> StopRequested | None:
-        """The request to stop when it is time for it, else None."""
         left = self.ends_at_seconds - now_seconds
         lead = lead_seconds(step_seconds, save_seconds)
         if left > lead:
@@ -82,10 +80,9 @@ def lead_seconds(step_seconds: float, save_seconds: float) -> float:
 
 
 def obey(path: Path) -> StopRequested | None:
-    """The request that the file makes, None when it is not there; removes it.
+    """The request that the file makes, with its first line as the reason; removes it.
 
-    Its first line, if it has one, is the reason.  A file that cannot be read is a request all the
-    same.
+    A file that cannot be read is a request all the same.
     """
     try:
         state = path.lstat()
@@ -129,7 +126,6 @@ class StopSources:
         return self._preempted() or obey(self._stop_file)
 
     def heard(self, asked: StopRequested, now_seconds: float) -> None:
-        """Somebody asks for a stop, and may end the run by force after a while."""
         if asked.seconds_left is not None:
             ends_at_seconds = now_seconds + asked.seconds_left
             if self.limit is None or ends_at_seconds < self.limit.ends_at_seconds:

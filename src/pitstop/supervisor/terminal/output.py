@@ -1,7 +1,6 @@
 """The script's output: copied to ours unchanged and at once, and into a log.
 
-Copying runs in threads of its own, so that a reader who does not read (a
-pager) blocks the script, as it would without us, and never the supervision.
+In threads of its own: who does not read (a pager) blocks the script, and never the supervision.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ _CLOSE_SECONDS = 5.0
 
 
 class OutputLog:
-    """Keeps the first 1 MiB and at least the last 16 MiB of what is appended.
+    """Keeps the first 1 MiB and at least the last 16 MiB of what is appended, with secrets masked.
 
-    The file grows to twice the tail and is then cut to head and tail, so that an append costs one
-    write.  What looks like a secret is masked.  A log that cannot be written is given up; the
-    script's output itself is never held back for it.
+    The file grows to twice the tail and is then cut, so that an append costs one write.  A log that
+    cannot be written is given up; the script's output itself is never held back for it.
     """
 
     def __init__(
@@ -59,7 +57,6 @@ class OutputLog:
                 self.problem = error.strerror or str(error)
 
     def close(self) -> None:
-        """Ends the log; later pieces are dropped."""
         with self._lock:
             if self._fd >= 0:
                 with contextlib.suppress(OSError):
@@ -109,8 +106,7 @@ class Channel:
 def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tuple[Channel, ...]:
     """The channels for our own output: what is a terminal stays one.
 
-    Both go through one channel where ours end in one place, so that the order of what the script
-    writes is kept.
+    One for both where ours end in one place, which keeps the order.
     """
     if (stdout_tty and stderr_tty) or same_file:
         return (Channel((1, 2), stdout_tty),)
@@ -162,7 +158,6 @@ class OutputPipes:
             thread.start()
 
     def drain(self) -> None:
-        """Waits until what was written is copied, but not for a reader that blocks."""
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(_CLOSE_SECONDS)
@@ -210,11 +205,7 @@ class Tee(OutputPipes):
         os.close(source)
 
     def _pass_on(self, target: int, data: bytes) -> bool:
-        """Whether there is still somebody to write to.
-
-        A `tee` that Ctrl-C ends before us must not cost the step that is under way: from then on
-        the script's output goes into the log alone.
-        """
+        """Whether somebody reads: a `tee` that Ctrl-C ends must not cost the present step."""
         try:
             self._screen.write(target, data)
         except OSError:

@@ -1,8 +1,6 @@
 """Our own words on the user's terminal, between the bytes of the script.
 
-The script's output passes through `write`, called by the copying threads.  Our
-notices and the status line are written by a thread of this class: a terminal
-that is held (Ctrl-S) or a pipe that nobody reads must not hold the supervision.
+They are written by a thread: a terminal that is held (Ctrl-S) must not hold the supervision.
 """
 
 from __future__ import annotations
@@ -79,7 +77,6 @@ class Screen:
         done.wait(_CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Gives the bottom row back; waits only briefly for a held terminal."""
         self._jobs.put(self._release)
         self._jobs.put(None)
         self._thread.join(_CLOSE_SECONDS)

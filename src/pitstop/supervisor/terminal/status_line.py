@@ -1,7 +1,6 @@
 """One line about the run at the bottom of a terminal.
 
-The bottom row is taken out of the scrolling region (DECSTBM), as package
-managers do, so that the script's output scrolls above it untouched.
+The bottom row is taken out of the scrolling region (DECSTBM), as package managers do.
 """
 
 from __future__ import annotations
@@ -68,7 +67,6 @@ def inside_sequence(tail: bytes) -> bool:
 
 
 def format_status(status: Status, columns: int) -> str:
-    """The line, the most important first, cut to the columns there are."""
     parts = [f"pitstop: {status.state}", _position(status), _pace(status), _saved(status)]
     if status.level:
         parts.append(status.level.replace("_", " "))
