@@ -14,7 +14,7 @@ from rich.markdown import Markdown
 from pitstop.cli.commands import cli
 from pitstop.cli.run import TOPICS, run
 from pitstop.diagnosis import CAUSES
-from pitstop.diagnosis.causes_page import section
+from pitstop.diagnosis.wording import section
 from tests.source_tree import ROOT
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from pitstop.cli.echo import tell, tell_json
-from pitstop.diagnosis import output
+from pitstop.diagnosis.log import lines
 from pitstop.report import markdown, page, terminal
 from pitstop.report.files import FORMS
-from pitstop.report.plain import PlainText
+from pitstop.report.terminal import PlainText
 from pitstop.supervisor.terminal.own_words import say
 from pitstop.supervisor.terminal.screen import Screen
 from tests.report.samples import whole
@@ -52,7 +52,7 @@ _VIEWS: dict[str, Callable[[], str | None]] = {
     "error, and notice of a companion": lambda: say(_EVIL),
     "what a command gives": lambda: tell(_EVIL),
     "what a command gives as JSON": lambda: tell_json({"reason": [_EVIL], _EVIL: 1}),
-    "a log": lambda: output.clean(_EVIL),
+    "a log": lambda: lines.clean(_EVIL),
 }
 
 

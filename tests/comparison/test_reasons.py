@@ -7,8 +7,8 @@ import math
 import pytest
 
 from pitstop.comparison import compare_runs
+from pitstop.comparison.compare import RULES
 from pitstop.comparison.difference import Comparison, TensorDifference
-from pitstop.comparison.reasons import RULES
 from pitstop.comparison.record import Resume, RunRecord, Saved
 from pitstop.events import EnvironmentChanged
 from tests.comparison.runs import records, run, saved

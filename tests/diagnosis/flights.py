@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.diagnosis import Evidence
-from pitstop.diagnosis.flight_record import FlightRecord, MemoryUse
+from pitstop.diagnosis.evidence import FlightRecord, MemoryUse
 
 GB = 10**9
 _SECONDS = 600.0

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import journal
-from pitstop.diagnosis import Evidence, output
-from pitstop.diagnosis.flight_record import of_samples
+from pitstop.diagnosis import Evidence
+from pitstop.diagnosis.evidence import of_samples
+from pitstop.diagnosis.log import lines
 from pitstop.events import from_record
 from pitstop.flight.files import decode
 from pitstop.journal import Entry
@@ -42,7 +43,7 @@ def read(path: Path) -> Recording:
     evidence = Evidence(
         entries[-1].attempt,
         entries,
-        output.clean(stored["output"]),
+        lines.clean(stored["output"]),
         flight=of_samples([sample for sample in samples if sample is not None]),
     )
     return Recording(path.stem, frozenset(stored["accepts"]), evidence)

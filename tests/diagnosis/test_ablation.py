@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pitstop.diagnosis import Diagnosis, Evidence, Finding, diagnose
-from pitstop.diagnosis.flight_record import FlightRecord
+from pitstop.diagnosis.evidence import FlightRecord
 from pitstop.events import (
     EpochEnded,
     Event,

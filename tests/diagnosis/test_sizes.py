@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.diagnosis.flight_record import FlightRecord
+from pitstop.diagnosis.evidence import FlightRecord
 from pitstop.events import FitStarted
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import CONNECTED, STARTED, advice_of, attempt_of, exited, raised

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pitstop.comparison import compare_runs
 from pitstop.comparison.record import Resume, RunRecord
 from pitstop.drill import Drill, Trial
-from pitstop.drill.points import Interruption
+from pitstop.drill.outcome import Interruption
 from tests.comparison.runs import records, run
 
 WHOLE = run("drill/uninterrupted", records(12))

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from pitstop.events import ExhaustionForecast
-from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
 from pitstop.flight.files import read_spaced
+from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
 from pitstop.flight.sampler import ProcessRoles, Sampler, TrainerMetrics

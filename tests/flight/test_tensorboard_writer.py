@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 
-from pitstop.flight.event_file import records, step_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.flight import tensorboard_writer
 from pitstop.flight.tensorboard_writer import (
     EVERY_SECONDS,
     FOLDER,
+    EventFile,
     TensorBoardWriter,
+    crc32c,
+    cut_behind,
+    masked,
+    records,
     scalars,
+    step_of,
     write_report,
 )
 from tests.flight.samples import SAMPLE, at
@@ -99,3 +110,77 @@ def test_scalars() -> None:
     assert found["pitstop/gpu0/utilization"] == 0.9
     assert found["pitstop/disk_free_mb"] == 40_000.0
     assert "pitstop/steps_per_second" not in scalars(None, later)
+
+
+def test_the_checksum_is_the_one_of_rfc_3720() -> None:
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b"\xff" * 32) == 0x62A8AB43
+
+
+def test_a_record_is_a_tfrecord() -> None:
+    data = tensorboard_writer.record(b"hello")
+    length, length_crc = struct.unpack_from("<QI", data)
+    assert (length, length_crc) == (5, masked(struct.pack("<Q", 5)))
+    assert data[12:17] == b"hello"
+    assert struct.unpack("<I", data[17:]) == (masked(b"hello"),)
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_the_step_of_an_event(tmp_path_factory: pytest.TempPathFactory, step: int) -> None:
+    path = written(tmp_path_factory.mktemp("events"), step)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, step]
+
+
+def test_a_number_too_large_for_32_bits_is_infinite() -> None:
+    assert tensorboard_writer.real(2, 1e300) == tensorboard_writer.real(2, float("inf"))
+    assert tensorboard_writer.real(2, -1e300) == tensorboard_writer.real(2, float("-inf"))
+
+
+def written(folder: Path, *steps: int) -> Path:
+    file = EventFile(folder, 1000.5)
+    for step in steps:
+        file.scalars(step, 1000.5 + step, {"a": 1.0, "b": 2.0})
+    file.close()
+    return file.path
+
+
+def test_a_file_begins_with_its_version(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    [(at, event)] = records(path.read_bytes())
+    assert at == 0
+    assert b"brain.Event:2" in event
+    assert path.name.startswith("events.out.tfevents.0000001000.")
+
+
+def test_steps_behind_the_cut_are_gone(tmp_path: Path) -> None:
+    path = written(tmp_path, 10, 20, 30)
+    cut_behind(path, 20)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, 10, 20]
+    cut_behind(path, 25)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, 10, 20]
+
+
+def test_half_a_record_is_not_there(tmp_path: Path) -> None:
+    data = written(tmp_path, 10, 20).read_bytes()
+    assert [step_of(event) for _, event in records(data[:-3])] == [0, 10]
+
+
+def test_a_file_that_ends_in_zeros_is_cut_all_the_same(tmp_path: Path) -> None:
+    """As a machine that went down may leave it."""
+    path = written(tmp_path, 10, 20)
+    path.write_bytes(path.read_bytes() + bytes(64))
+    cut_behind(path, 10)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, 10]
+    path.write_bytes(path.read_bytes() + bytes(64))
+    cut_behind(path, 10)
+
+
+def test_a_text_is_one_for_tensorboard(tmp_path: Path) -> None:
+    file = EventFile(tmp_path, 5.0)
+    file.text(7, 5.0, "why", "# It stopped")
+    file.close()
+    _, event = list(records(file.path.read_bytes()))[-1]
+    assert step_of(event) == 7
+    assert b"# It stopped" in event
+    assert b"text" in event

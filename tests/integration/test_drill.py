@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.drill.folder import RESULT_FILE
+from pitstop.drill.runner import RESULT_FILE
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import REAL
 from tests.integration.supervisor import launch

@@ -16,8 +16,8 @@ from pitstop.engine.weights_file import Format, WeightsUnusable
 from pitstop.export import tensors_file
 from pitstop.keras.trainables import of_model, quiet
 from pitstop.store.image import TensorSpec
-from pitstop.tensorflow.exporting import GLOBAL_STEP, export
 from pitstop.tensorflow.starting import begin_from
+from pitstop.tensorflow.trainables import GLOBAL_STEP, export
 
 STEP = 9
 NAMES = {

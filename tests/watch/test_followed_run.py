@@ -18,7 +18,7 @@ from pitstop.supervisor.status import stored_status
 from pitstop.watch.followed_run import FollowedRun
 from pitstop.watch.live_page import COST_SHARE, EVERY_SECONDS, wait_seconds
 from pitstop.watch.run_parts import total_steps
-from tests.flight.test_exhaustion_monitor import leaking
+from tests.flight.test_forecast import leaking
 from tests.watch.made_run import START, held, make_run, write_steps
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pitstop.cli.echo import tell_json
 from pitstop.drill import DrillRequest, DrillVerdict, run_drill
-from pitstop.drill.folder import make_folder
+from pitstop.drill.runner import make_folder
 from pitstop.report import drill as report
 from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.processes.process import find_program

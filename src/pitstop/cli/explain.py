@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 
 from pitstop.cli.echo import tell
 from pitstop.diagnosis import CAUSES
-from pitstop.diagnosis.causes_page import section
+from pitstop.diagnosis.wording import section
 from pitstop.errors import InternalFault
 
 _LINK = re.compile(r"\[([^]]+)\]\(#[\w-]+\)")

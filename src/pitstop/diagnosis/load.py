@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import journal
-from pitstop.diagnosis import output
 from pitstop.diagnosis.engine import diagnose
-from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.flight_record import of_samples
+from pitstop.diagnosis.evidence import Evidence, of_samples
+from pitstop.diagnosis.log import lines
 from pitstop.diagnosis.log.log import read_log
 from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
@@ -105,4 +104,4 @@ def read_tail(path: Path) -> str:
         return ""
     if size_bytes > TAIL_BYTES:
         data = data.partition(b"\n")[2]  # the first line is a part of one
-    return output.clean(data.decode(errors="replace"))
+    return lines.clean(data.decode(errors="replace"))

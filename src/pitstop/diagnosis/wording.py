@@ -1,7 +1,8 @@
-"""What a diagnosis says: its findings and its advice by name, in the words of two tables."""
+"""What a diagnosis says, in the words of two tables; and the page of causes."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,6 +10,17 @@ from types import MappingProxyType
 from typing import Any
 
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+
+_INSTALLED = Path(__file__).with_name("causes.md")
+_IN_REPOSITORY = Path(__file__).parents[3] / "docs" / "causes.md"
+
+
+def section(cause: str) -> str | None:
+    """The section of a cause as Markdown, its heading included; None for a page without it."""
+    path = _INSTALLED if _INSTALLED.exists() else _IN_REPOSITORY
+    page = path.read_text(encoding="utf-8")
+    found = re.search(rf"^### {re.escape(cause)}\n.*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    return found and found.group().strip()
 
 
 def read_table(path: Path) -> Mapping[str, Any]:

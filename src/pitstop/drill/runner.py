@@ -1,32 +1,95 @@
-"""Carries a drill out: real runs in processes of their own, one after the other."""
+"""Carries a drill out: real runs in processes of their own, in one folder."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop import journal
 from pitstop.comparison import compare_runs
 from pitstop.comparison.record import RunRecord, load_run
-from pitstop.drill import points
-from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
+from pitstop.drill import outcome
 from pitstop.drill.invocation import (
     environment_of_runs,
     files_to_copy,
     pitstop_run,
     with_absolute_script,
 )
-from pitstop.drill.outcome import Drill, Trial, aftermath
-from pitstop.drill.points import Interruption
-from pitstop.errors import UserError
+from pitstop.drill.outcome import Drill, Interruption, Trial, aftermath
+from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.link.settings import ENV_ENTROPY
+from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import open_existing
+
+RESULT_FILE = "drill.json"
+UNINTERRUPTED = "uninterrupted"
+REPETITION = "uninterrupted-again"
+_WORK_DIR = "work"
+
+
+@dataclass(frozen=True)
+class DrillFolder:
+    """The place of one drill."""
+
+    path: Path
+
+    def run_dir(self, name: str) -> Path:
+        return self.path / name
+
+    def log(self, name: str) -> Path:
+        return self.path / f"{name}.log"
+
+    def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
+        """A working folder for a trial, with copies of these files of another folder.
+
+        Raises `RunFolderUnwritable` where the disk refuses.
+        """
+        path = self.path / _WORK_DIR / name
+        with _writing(self.path):
+            path.mkdir(parents=True)
+            for file in files:
+                (path / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source / file, path / file)
+        return path
+
+    def save(self, result: str) -> None:
+        """Writes what was found; `RunFolderUnwritable` where the disk refuses."""
+        with _writing(self.path):
+            (self.path / RESULT_FILE).write_text(result, encoding="utf-8")
+
+
+def make_folder(path: Path) -> DrillFolder:
+    """An empty folder for a drill; an earlier drill in it is removed.
+
+    Raises `RunFolderUnwritable`, or `RunFolderInvalid` where something else is there.
+    """
+    with _writing(path):
+        if path.exists() and not path.is_dir():
+            raise RunFolderInvalid(f"{path} is a file.", "Give a folder with --run-dir.")
+        if path.exists() and any(path.iterdir()):
+            if not (path / RESULT_FILE).is_file():
+                raise RunFolderInvalid(
+                    f"{path} contains other files but no {RESULT_FILE}.",
+                    "Give an empty or new folder with --run-dir.",
+                )
+            shutil.rmtree(path)
+        path.mkdir(parents=True, exist_ok=True)
+        # From now on it is known as a drill's, also when this one is cut short.
+        (path / RESULT_FILE).write_text("{}\n", encoding="utf-8")
+    return DrillFolder(path)
+
+
+def _writing(path: Path) -> AbstractContextManager[None]:
+    return explained(f"The drill's folder {path} cannot be written", RunFolderUnwritable)
+
 
 _EXIT_KILLED = 128 + 9
 
@@ -70,7 +133,7 @@ class _Runner:
     def trial(self, interruption: Interruption, expected: RunRecord) -> Trial:
         name = interruption.name
         work_dir = self._work_dir(name)
-        every_steps = points.checkpoint_interval_steps(expected.trace.last_step)
+        every_steps = outcome.checkpoint_interval_steps(expected.trace.last_step)
         ran = [self._run(name, work_dir, every_steps, interruption)]
         exit_code, _ = ran[0]
         if exit_code == (_EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED):
@@ -115,7 +178,7 @@ def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], N
     say("running it without interruption.")
     expected, seconds = runner.uninterrupted(UNINTERRUPTED)
     last_step, epoch_ends = expected.trace.last_step, expected.trace.epoch_ends()
-    chosen = points.choose(last_step, epoch_ends, request.kills, request.stops, request.seed)
+    chosen = outcome.choose(last_step, epoch_ends, request.kills, request.stops, request.seed)
     trials = []
     for number, each in enumerate(chosen, 1):
         say(f"{number} of {len(chosen)}: {each.kind} after step {each.step} ({each.place}).")

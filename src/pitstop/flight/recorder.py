@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from pitstop.events import ExhaustionForecast
-from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
 from pitstop.flight.files import FlightFiles
+from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.sample import Sample
 from pitstop.flight.sampler import Sampler, TrainerMetrics
 

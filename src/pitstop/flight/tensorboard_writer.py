@@ -1,19 +1,173 @@
-"""Shows a run in the TensorBoard that its user already looks at.
-
-The scalars are in a folder of their own beside `train` and `validation`.  A resume does
-the steps since its checkpoint again: what was written of them is cut off before.
-"""
+"""Shows a run in the TensorBoard that its user already looks at, without TensorFlow."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import os
 import re
-from collections.abc import Callable, Iterator
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pitstop.flight import series
-from pitstop.flight.event_file import REPORTS, SCALARS, EventFile, cut_behind
 from pitstop.flight.sample import Sample
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_POLYNOMIAL = 0x82F63B78
+_MASK = 0xA282EAD8
+SCALARS, REPORTS = "pitstop", "pitstop-why"
+"""What the names of event files end in: a resume cuts the scalars, and leaves the reports."""
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+_HEAD_BYTES = _LENGTH.size + _CHECKSUM.size
+# Field numbers of Event, Summary, Summary.Value and TensorProto.
+_WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY = 1, 2, 3, 5
+_VALUE = 1
+_TAG, _SIMPLE_VALUE, _TENSOR, _METADATA = 1, 2, 8, 9
+_DTYPE, _SHAPE, _STRING = 1, 2, 8
+_PLUGIN_DATA, _PLUGIN_NAME = 1, 1
+_DT_STRING = 7
+_TIME_BYTES = 9
+"""Of the first field of an event of ours: a key, and a double."""
+
+
+def integer(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def double(field: int, value: float) -> bytes:
+    return _varint(field << 3 | _FIXED64) + struct.pack("<d", value)
+
+
+def real(field: int, value: float) -> bytes:
+    """A number of 32 bits; one that is too large for that is infinite."""
+    return _varint(field << 3 | _FIXED32) + struct.pack("<f", ctypes.c_float(value).value)
+
+
+def message(field: int, data: bytes) -> bytes:
+    """A message inside of another one, or bytes."""
+    return _varint(field << 3 | _BYTES) + _varint(len(data)) + data
+
+
+def text(field: int, value: str) -> bytes:
+    return message(field, value.encode())
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def _entry(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (_POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+_TABLE = tuple(_entry(byte) for byte in range(256))
+
+
+def crc32c(data: bytes) -> int:
+    """The checksum of some hundred bytes; a tenth of a microsecond for each."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data: bytes) -> int:
+    """The checksum as it stands in a file, where it may be summed up again."""
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF
+
+
+class EventFile:
+    """One event file, appended to; every record is one `write`, which raises OSError if refused."""
+
+    def __init__(self, folder: Path, time_seconds: float, suffix: str = SCALARS) -> None:
+        """Begins a file with a name that no other has, and that ends in `suffix`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        host = socket.gethostname()
+        name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.{suffix}"
+        self.path = folder / name
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(self.path, flags, 0o644)
+        if not os.fstat(self._fd).st_size:
+            version = text(_FILE_VERSION, "brain.Event:2")
+            self._append(double(_WALL_TIME, time_seconds) + version)
+
+    def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
+        parts = (text(_TAG, tag) + real(_SIMPLE_VALUE, value) for tag, value in values.items())
+        self._summary(step, time_seconds, parts)
+
+    def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
+        """Writes a text, which TensorBoard shows as Markdown."""
+        metadata = message(_PLUGIN_DATA, text(_PLUGIN_NAME, "text"))
+        tensor = integer(_DTYPE, _DT_STRING) + message(_SHAPE, b"") + text(_STRING, markdown)
+        value = text(_TAG, tag) + message(_METADATA, metadata) + message(_TENSOR, tensor)
+        self._summary(step, time_seconds, (value,))
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _summary(self, step: int, time_seconds: float, values: Iterable[bytes]) -> None:
+        summary = b"".join(message(_VALUE, value) for value in values)
+        self._append(
+            double(_WALL_TIME, time_seconds) + integer(_STEP, step) + message(_SUMMARY, summary)
+        )
+
+    def _append(self, event: bytes) -> None:
+        os.write(self._fd, record(event))
+
+
+def record(data: bytes) -> bytes:
+    length = _LENGTH.pack(len(data))
+    return length + _CHECKSUM.pack(masked(length)) + data + _CHECKSUM.pack(masked(data))
+
+
+def records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The whole records of a file: where each begins, and what it holds."""
+    at = 0
+    while at + _HEAD_BYTES <= len(data):
+        (length,) = _LENGTH.unpack_from(data, at)
+        end = at + _HEAD_BYTES + length + _CHECKSUM.size
+        if end > len(data):
+            return
+        yield at, data[at + _HEAD_BYTES : end - _CHECKSUM.size]
+        at = end
+
+
+def step_of(event: bytes) -> int:
+    """The step of an event of ours, behind its time; 0 for the first record, which has none."""
+    # An empty event is the end of a file that a machine which went down has left.
+    key, number = event[_TIME_BYTES : _TIME_BYTES + 1], event[_TIME_BYTES + 1 :]
+    if key != bytes([_STEP << 3 | _VARINT]):
+        return 0
+    step = 0
+    for place, byte in enumerate(number):
+        step |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            break
+    return step
+
+
+def cut_behind(path: Path, step: int) -> None:
+    """Shortens a file of ours to what belongs to this step and those before it.
+
+    Steps are written in order, so all behind the first later one is later too.
+    """
+    data = path.read_bytes()
+    later = (at for at, event in records(data) if step_of(event) > step)
+    end = next(later, None)
+    if end is not None:
+        os.truncate(path, end)
+
 
 FOLDER = "pitstop"
 """In the log folder of the script's TensorBoard callback."""

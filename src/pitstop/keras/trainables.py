@@ -11,9 +11,8 @@ from pitstop.events import Notice
 from pitstop.keras.event_files import is_tensorboard
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
-from pitstop.tensorflow.exporting import export
 from pitstop.tensorflow.starting import begin_from
-from pitstop.tensorflow.trainables import Trainables, is_built, named, restore_named
+from pitstop.tensorflow.trainables import Trainables, export, is_built, named, restore_named
 from pitstop.tensorflow.variables import REGISTRY
 
 

@@ -13,19 +13,20 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
 from pitstop.events import Notice
-from pitstop.loop.graph_session import GraphSession
 from pitstop.loop.loop_state import LoopState
-from pitstop.loop.tracked import leaves_of, variables_of
+from pitstop.loop.tracked import GraphSession, leaves_of, variables_of
 from pitstop.tensorflow import stored_values
-from pitstop.tensorflow.exporting import export, relative_saver, save_v1
 from pitstop.tensorflow.starting import begin_from
 from pitstop.tensorflow.trainables import (
     NamedVariable,
     Trainables,
+    export,
     is_built,
     named,
     optimizes,
+    relative_saver,
     restore_named,
+    save_v1,
 )
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
 

@@ -19,7 +19,7 @@ from pitstop.comparison.difference import (
 )
 from pitstop.events import JsonValue
 from pitstop.plain_text import strict
-from pitstop.report.plain import PlainText, grid, listed
+from pitstop.report.terminal import PlainText, grid, listed
 
 _MOST_LISTED = 8
 _COVERS = (

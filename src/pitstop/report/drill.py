@@ -13,7 +13,7 @@ from pitstop.comparison.difference import Reason
 from pitstop.drill import Drill, DrillVerdict, Trial
 from pitstop.events import JsonValue
 from pitstop.report import comparison
-from pitstop.report.plain import PlainText
+from pitstop.report.terminal import PlainText
 
 _COLUMNS = ("interruption", "resumed at", "lost", "result", "seconds")
 

@@ -7,14 +7,51 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pitstop import steps
 from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load, phrases
 from pitstop.errors import RunNotFound
 from pitstop.events import AttemptStarted, JsonValue, LevelKnown, TrainerConnected
 from pitstop.flight import files
-from pitstop.report import recorded
+from pitstop.flight.sample import Sample
+from pitstop.report.panels import resource_panels, training_panels
 from pitstop.report.progress import AttemptProgress, compare, progress
-from pitstop.report.timeline import Timeline
+from pitstop.report.timeline import Timeline, marks
 from pitstop.store.run_folder import ATTEMPTS_DIR
+
+_MOST_RECORDS = 4096
+
+
+def log_folder(samples: Sequence[Sample]) -> str:
+    """Where the script's TensorBoard callback writes; empty when it has none."""
+    told = (each.training.log_folder for each in reversed(samples) if each.training)
+    return next((folder for folder in told if folder), "")
+
+
+def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Timeline:
+    found = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
+    # The clock of the machine may have been set back meanwhile.
+    records = sorted(found, key=lambda each: each.time_seconds)
+    started = evidence.entries[0].time_seconds
+    known = [evidence.entries[-1].time_seconds]
+    known += [each.time_seconds for each in records[-1:]]
+    known += [each.time_seconds for each in samples[-1:]]
+    ended = max(known)
+    panels = (
+        *training_panels(records, evidence.entries, ended),
+        *resource_panels(samples),
+    )
+    return Timeline(started, ended, panels, marks(evidence.entries))
+
+
+def last_step(run_dir: Path, attempt: int) -> int:
+    """The last step in an attempt's record, 0 when there is none."""
+    records = steps.read_spaced(_steps_file(run_dir, attempt), 2)
+    return records[-1].step if records else 0
+
+
+def _steps_file(run_dir: Path, attempt: int) -> Path:
+    return run_dir / ATTEMPTS_DIR / str(attempt) / steps.FILE_NAME
+
 
 Fact = tuple[str, str]
 """A name and a value."""
@@ -113,7 +150,7 @@ class _Explained:
 def _explained(run_dir: Path, attempts: Iterable[Evidence]) -> tuple[_Explained, ...]:
     found = []
     for evidence in attempts:
-        diagnosis, reached = diagnose(evidence), recorded.last_step(run_dir, evidence.attempt)
+        diagnosis, reached = diagnose(evidence), last_step(run_dir, evidence.attempt)
         found.append(_Explained(evidence, diagnosis, progress(evidence, diagnosis, reached)))
     return tuple(found)
 
@@ -128,10 +165,10 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
         earlier=tuple(each.diagnosis for each in attempts[:-1]),
         damaged_lines=damaged_lines,
         attempts=tuple(each.progress for each in attempts),
-        timeline=recorded.timeline(run_dir, newest, samples).telling_first(last.cause),
+        timeline=timeline(run_dir, newest, samples).telling_first(last.cause),
         facts=tuple(facts(newest)),
         output=_last_lines(newest.output),
-        log_folder=recorded.log_folder(samples),
+        log_folder=log_folder(samples),
     )
 
 

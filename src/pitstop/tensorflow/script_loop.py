@@ -13,7 +13,7 @@ from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord
-from pitstop.tensorflow import randomness, step_memory
+from pitstop.tensorflow import devices, randomness
 from pitstop.tensorflow.devices import allocators, computed_with
 from pitstop.tensorflow.variables import HeldVariables
 
@@ -52,7 +52,7 @@ class ScriptLoop:
         self.boundary.record(record)
         if loss is not None:
             self.session.losses.note((self.step, 0, self.done), loss)
-        step_memory.tell_loop(self.session, self.done)
+        devices.tell_loop(self.session, self.done)
 
     def reach(self, now_ns: int, metrics: dict[str, float] | None = None) -> None:
         """Publishes the position, and vital signs where they are due."""

@@ -12,9 +12,8 @@ from pitstop.events import AttemptEnded, StopRequested, TrainerConnected
 from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.journal import Entry, events_of
-from pitstop.report.resource_panels import forecast_drawn, resource_panels
+from pitstop.report.panels import forecast_drawn, resource_panels, training_panels
 from pitstop.report.timeline import Timeline, marks
-from pitstop.report.training_panels import training_panels
 from pitstop.steps import FILE_NAME
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder, open_existing

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pitstop.events import ExhaustionForecast
 from pitstop.flight import files
-from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
+from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.sample import Sample
 from pitstop.machine.regular_file import open_regular
 from pitstop.steps import MAGIC, StepRecord

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 from xml.etree.ElementTree import Element
 
 from pitstop.errors import PitstopError
-from pitstop.report.page.element import Child, element, serialize
-from pitstop.report.page.shell import HOVER, STYLE, document, shipped
+from pitstop.report.page.element import HOVER, STYLE, Child, document, element, serialize, shipped
 from pitstop.store.run_folder import RUN_FILE, find_runs
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun

@@ -11,7 +11,7 @@ from pitstop.diagnosis.load import read_tail
 from pitstop.diagnosis.phrases import size
 from pitstop.durations import duration
 from pitstop.report.page import document
-from pitstop.report.page.attempts import attempts_section
+from pitstop.report.page.document import attempts_section
 from pitstop.report.page.element import Child, element
 from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock

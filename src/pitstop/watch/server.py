@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from pitstop.errors import PitstopError
 from pitstop.plain_text import plain
 from pitstop.record import record
-from pitstop.report.page.shell import policy
+from pitstop.report.page.element import policy
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage, Pages
 

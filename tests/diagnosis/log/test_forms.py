@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.diagnosis import CauseId, diagnose, load, output
+from pitstop.diagnosis import CauseId, diagnose, load
+from pitstop.diagnosis.log import lines
 from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.log.log import parse
 from pitstop.diagnosis.log.verdict import findings
@@ -127,7 +128,7 @@ _BY_CALLBACK: CauseId = "early_stopping_or_callback_stop"
 
 
 def _cause(text: str) -> CauseId:
-    found = findings(Ending(parse(output.clean(text))))
+    found = findings(Ending(parse(lines.clean(text))))
     return found[0].cause if found else "unknown"
 
 

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from pitstop.diagnosis import CauseId, output
+from pitstop.diagnosis import CauseId
+from pitstop.diagnosis.log import lines
 from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.log.log import parse
 from pitstop.diagnosis.log.verdict import findings
@@ -71,7 +72,7 @@ _HALF_A_CELL = """\
 
 
 def _cause(text: str) -> CauseId:
-    found = findings(Ending(parse(output.clean(text))))
+    found = findings(Ending(parse(lines.clean(text))))
     return found[0].cause if found else "unknown"
 
 

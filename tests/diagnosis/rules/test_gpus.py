@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.diagnosis.flight_record import FlightRecord
+from pitstop.diagnosis.evidence import FlightRecord
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import (
     FINISHED,

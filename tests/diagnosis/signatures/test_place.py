@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis.exception import Frame, from_title
-from pitstop.diagnosis.signatures.place import Place, places_of
+from pitstop.diagnosis.signatures.tables import Place, places_of
 
 LIBRARY = "/venv/lib/python3.11/site-packages"
 MAIN = Frame("/app/train.py", 3, "main", "main()")

@@ -11,6 +11,8 @@ import pytest
 from pitstop.diagnosis import CAUSES, CauseId, Diagnosis
 from pitstop.report import WhyReport
 from pitstop.report.page import render
+from pitstop.report.page.document import attempts_section
+from pitstop.report.progress import AttemptProgress
 from tests.report.page.parsed import Page
 from tests.report.samples import HOSTILE, MARKUP, REPORT, RUNNING, whole
 
@@ -70,3 +72,35 @@ def test_a_log_file() -> None:
     page = Page(render(WhyReport("train.log", Diagnosis(0, "unknown", None))))
     assert page.text_of("title") == "train.log: unknown"
     assert "attempt" not in page.text_of("strong")
+
+
+def _attempts(count: int) -> list[AttemptProgress]:
+    return [
+        AttemptProgress(i + 1, "failed", "disk_full", 0.0, 90.0, 10 * i, 10 * i + 20, None)
+        for i in range(count)
+    ]
+
+
+def test_a_bar_for_each_over_the_steps_of_the_run() -> None:
+    section = attempts_section(_attempts(3))
+    assert section is not None
+    bars = [each.get("style") for each in section.iter("i")]
+    assert bars == [
+        "left:0.00%;width:50.00%",
+        "left:25.00%;width:50.00%",
+        "left:50.00%;width:50.00%",
+    ]
+    text = "".join(section.itertext())
+    assert "step 20 to 40, nothing saved" in text
+    assert "The last 3 attempts ended with the same cause, disk_full." in text
+
+
+def test_one_attempt_has_nothing_beside_it() -> None:
+    assert attempts_section(_attempts(1)) is None
+
+
+def test_many_attempts_are_cut_short() -> None:
+    section = attempts_section(_attempts(45))
+    assert section is not None
+    assert len(list(section.iter("tr"))) == 30
+    assert "15 older ones are not shown." in "".join(section.itertext())

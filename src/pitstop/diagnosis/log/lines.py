@@ -1,4 +1,4 @@
-"""Lines of a log, without what a logger, a launcher or a container puts before them."""
+"""Lines of a log, without what a logger, a service, a launcher or a container puts before them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,80 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pitstop.diagnosis import output
-from pitstop.diagnosis.log import heads
+from pitstop.plain_text import ESCAPES, plain
+
+_LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b"
+_COUNTS = r"(?!(?i:\S*(?:epoch|step|loss|iter|batch|acc)))"
+_HEAD = re.compile(
+    rf"[ \t]*(?P<head>{_LEVEL}:?|[-|:]+|\[[\w.:/=-]+\]|\{{[\w.:/-]+\}}"
+    # a name that contains a digit or a mark, or a word before a mark
+    rf"|{_COUNTS}(?=\S*[A-Za-z])(?=\S*[\d._/-])[\w./@-]+(?::[\w<>]+)*|{_COUNTS}\w+(?= +[-|] )"
+    r")(?=[ \t]|$)"
+)
+_NAME = re.compile(rf"[ \t]*(?P<head>{_COUNTS}[A-Za-z]\w*:?)(?=[ \t]|$)")
+"""The name of a logger, which may be any word. Accepted only after a level."""
+_REST = re.compile(r" |\t*")
+
+
+def ends_of(texts: Sequence[str]) -> list[int]:
+    """The position in each text where its message begins, after the shared prefix."""
+    ends = [0] * len(texts)
+    told = list(range(len(texts)))
+    needed = max(_FEWEST_LINES, _MOSTLY * len(texts))
+    last = ""
+    while len(told) >= needed:
+        found = {i: head for i in told if (head := _head(texts[i], ends[i], last))}
+        kinds = {i: _kind(head["head"]) for i, head in found.items()}
+        last, count = Counter(kinds.values()).most_common(1)[0] if kinds else ("", 0)
+        if count < needed:
+            break
+        told = [i for i in told if kinds.get(i) == last]
+        ends = [found[i].end() if kinds.get(i) == last else end for i, end in enumerate(ends)]
+    # Indentation counts, so at most one space is removed.
+    return [
+        rest.end() if end and (rest := _REST.match(text, end)) else end
+        for text, end in zip(texts, ends, strict=True)
+    ]
+
+
+def _head(text: str, start: int, last: str) -> re.Match[str] | None:
+    found = _HEAD.match(text, start)
+    return found or (_NAME.match(text, start) if last == "LEVEL" else None)
+
+
+def _kind(head: str) -> str:
+    return re.sub(r"\d+", "0", re.sub(_LEVEL, "LEVEL", head))
+
+
+_PASTED = re.compile(r"(?:\\x1b|\\u001b|\\033|\\e|\^\[|\u241b)\[[0-9;]*m")
+"""A colour as a page, JSON or `cat -v` writes it."""
+_BARE = re.compile(r"\[(?:(?:\d{1,3};)*\d{1,3})?m")
+"""A colour whose escape character was lost; believed only where one is taken back, too."""
+
+
+def clean(text: str) -> str:
+    """The text without colours, and of lines that were overwritten the last state.
+
+    A progress bar rewrites its line with carriage returns and backspaces.
+    """
+    shown = _PASTED.sub("", ESCAPES.sub("", text)).replace("\b", "")
+    if "[0m" in shown:
+        shown = _BARE.sub("", shown)
+    return plain("\n".join(_last_state(line) for line in shown.split("\n")))
+
+
+def last_lines(text: str, count: int) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()][-count:]
+
+
+def _last_state(line: str) -> str:
+    states = [state for state in line.split("\r") if state.strip()]
+    return states[-1].rstrip() if states else ""
+
 
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|apos|#x?[0-9a-fA-F]{2,4});")
 _TAG = re.compile(r"</?(?:pre|code|span|div|samp|tt|td|li|br|p|b|i)\b[^<>]*>", re.IGNORECASE)
@@ -162,7 +231,7 @@ def _without_heads(lines: list[Line]) -> list[Line]:
     told = [line for line in lines if line.is_stamped]
     if len(told) < _MOSTLY * sum(1 for line in lines if line.text.strip()):
         return lines
-    ends = heads.ends_of([line.text for line in told])
+    ends = ends_of([line.text for line in told])
     found = {line.number: end for line, end in zip(told, ends, strict=True) if end}
     return [_without_head(line, found.get(line.number, 0)) for line in lines]
 
@@ -241,5 +310,5 @@ def _from_json(raw: str) -> tuple[str, str] | None:
     traces = [words[name] for name in _JSON_TRACES if name in words][:1]
     names = (*_JSON_FIELDS, "event") if traces else _JSON_FIELDS
     said = [*[words[name] for name in names if name in words][:1], *traces]
-    text = "\n".join(output.clean(each.rstrip("\r\n")) for each in said)
+    text = "\n".join(clean(each.rstrip("\r\n")) for each in said)
     return (text, str(record.get("rank", record.get("pod", "")))) if said else None

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pitstop.diagnosis import output
 from pitstop.diagnosis.log import lines as log_lines
 from pitstop.diagnosis.log import progress, tracebacks
 from pitstop.diagnosis.log.lines import Line, split
@@ -146,7 +145,7 @@ def read_log(path: Path) -> Log:
     with path.open("rb", buffering=0) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes <= HEAD_BYTES + TAIL_BYTES:
-            return Log(tuple(split(output.clean(decode(file.readall())))))
+            return Log(tuple(split(log_lines.clean(decode(file.readall())))))
         pieces = tuple(_pieces(file, size_bytes))
     encoding = encoding_of(pieces[0].data)
     return Log(tuple(line for piece in pieces for line in _lines(piece, encoding)))
@@ -174,7 +173,7 @@ def encoding_of(data: bytes) -> str:
 
 
 def _lines(piece: Piece, encoding: str) -> Iterator[Line]:
-    return split(output.clean(decode(piece.data, encoding)), piece.number)
+    return split(log_lines.clean(decode(piece.data, encoding)), piece.number)
 
 
 def _pieces(file: io.FileIO, size_bytes: int) -> Iterator[Piece]:

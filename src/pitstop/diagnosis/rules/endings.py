@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from pitstop import events
-from pitstop.diagnosis import output, phrases
+from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules import schedulers
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.wording import ADVICE, tell
@@ -266,7 +267,7 @@ def scheduler_said(evidence: Evidence) -> Finding | None:
     """The batch scheduler wrote into the output why it cancels the job."""
     if evidence.state == "completed":
         return None
-    for line in reversed(output.last_lines(evidence.output, 50)):
+    for line in reversed(last_lines(evidence.output, 50)):
         for words, cause in _SCHEDULER_LINES.items():
             if "CANCELLED" in line and words in line:
                 text = f"The scheduler ended the job: {phrases.shorten(line)}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from pitstop.diagnosis import exception, output, phrases
+from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.clues import signal_told
+from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import Signature, classify
@@ -33,7 +34,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         return None
     holds_frames = 'File "' in raised.message
     told = "\n".join(exception.telling_lines(raised.message)) if holds_frames else raised.message
-    message = "\n".join(output.last_lines(told, 6)) or "(no message)"
+    message = "\n".join(last_lines(told, 6)) or "(no message)"
     source = "output" if raised.printed else "exception"
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
     seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
@@ -116,7 +117,7 @@ def exit_code(evidence: Evidence) -> Finding | None:
     code = evidence.exit_code
     if not code or evidence.signal or evidence.raised:
         return None
-    lines = output.last_lines(evidence.output, 3)
+    lines = last_lines(evidence.output, 3)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
     seen = (EvidenceItem("exit status", f"exit code {code}"), *said)
     usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.drill.folder import RESULT_FILE, make_folder
+from pitstop.drill.runner import RESULT_FILE, make_folder
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 
 

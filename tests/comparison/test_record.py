@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pitstop.comparison import facts
-from pitstop.comparison.facts import differing, is_decisive, read_facts
+from pitstop.comparison import record
+from pitstop.comparison.record import differing, is_decisive, read_facts
 
 STATE: dict[str, Any] = {
     "random": {
@@ -63,7 +63,7 @@ def test_a_change_is_named(path: tuple[str | int, ...], name: str) -> None:
     [
         ("python/0000", "NumPy's random stream"),
         ("python/0001", "callback 2 (Trace): loss"),
-        ("input/iterator", facts.ITERATOR),
+        ("input/iterator", record.ITERATOR),
     ],
 )
 def test_arrays_count_by_their_content(tensor: str, name: str) -> None:
@@ -93,7 +93,7 @@ def test_where_an_array_is_stored_does_not_count() -> None:
 
 def test_a_state_without_a_fit_has_facts_too() -> None:
     assert differing(read_facts({}, {}), read_facts({}, {})) == ()
-    assert facts.RANDOM[0] in differing(read_facts({}, {}), read_facts(STATE, DIGESTS))
+    assert record.RANDOM[0] in differing(read_facts({}, {}), read_facts(STATE, DIGESTS))
 
 
 def test_a_callback_of_one_side_only_differs() -> None:
@@ -105,10 +105,10 @@ def test_a_callback_of_one_side_only_differs() -> None:
 @pytest.mark.parametrize(
     ("name", "read_ahead", "decisive"),
     [
-        (facts.RANDOM[1], False, True),
-        (facts.RANDOM[1], True, False),
-        (facts.POSITION[0], True, True),
-        (facts.ITERATOR, False, False),
+        (record.RANDOM[1], False, True),
+        (record.RANDOM[1], True, False),
+        (record.POSITION[0], True, True),
+        (record.ITERATOR, False, False),
         ("callback 1 (Timer): started", False, False),
     ],
 )

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from pitstop.comparison.difference import TensorDifference
+from pitstop.comparison.difference import TensorDifference, largest_difference, measure, values
 from pitstop.comparison.record import Saved, load_run
-from pitstop.comparison.tensors import largest_difference, measure, values
 from pitstop.errors import CheckpointCorrupt
 from pitstop.store.manifest import TENSORS_FILE
 from tests.comparison.runs import float32, make_run, records, save_arrays

@@ -23,7 +23,7 @@ from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection, pair
 from pitstop.loop.loop_state import LoopState
-from pitstop.loop.run import Run
+from pitstop.loop.start import Run
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 from tests.messages import body_of, welcome

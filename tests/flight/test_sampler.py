@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.flight.host import HostReader
+from pitstop.flight.sampler import HostReader
 
 PID = 77
 
