@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pitstop.events import BatchSkipped
 from pitstop.keras.bad_records import LIST, BadRecords
-from pitstop.keras.fit_position import FitPosition
+from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.input_state import goes_on_behind_an_error
 
 _BAD = -1

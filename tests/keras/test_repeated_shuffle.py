@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from pitstop.keras.refusal import RepeatedShuffles
+from pitstop.keras.fit_level import RepeatedShuffles
 
 
 def numbers() -> Any:

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
+from pitstop.keras.fit_level import NOT_REPEATABLE
 from pitstop.keras.input_state import FreshIterator, restore_iterator
 from pitstop.keras.private import TFEpochIterator, validation_iterators
-from pitstop.keras.refusal import NOT_REPEATABLE
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
 from pitstop.tensorflow import private
 

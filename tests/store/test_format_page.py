@@ -49,7 +49,7 @@ NAMES = [
 ]
 STATE_PARTS = {
     "engine/state_capture": "",
-    "engine/last_epoch": "",
+    "engine/saved_state": "",
     "keras/fit_capture": "",
     "keras/fit_state": "fit.",
     "keras/fit_objects": "objects.",
@@ -145,7 +145,7 @@ def test_every_mark_of_a_coded_value_is_specified() -> None:
         "engine/python_state",
         "engine/script_state/frozen",
         "engine/script_state/holder",
-        "engine/script_state/stored_node",
+        "engine/script_state/refill",
     )
     texts = {text for path in paths for text in string_constants(_module(path))}
     marks = {text for text in texts if re.fullmatch(r"\$\w+", text)}

@@ -17,7 +17,6 @@ from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules import (
     endings,
     exceptions,
-    gpus,
     hangs,
     kills,
     native,
@@ -193,7 +192,7 @@ RULES: tuple[Rule, ...] = (
     native.illegal_instruction,
     native.crash_signal_sent,
     native.native_crash,
-    gpus.gpu_fault,
+    native.gpu_fault,
     hangs.stood_still,
     hangs.lost_a_worker,
     servers.released_by_leader,

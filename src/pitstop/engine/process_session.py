@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 
 from pitstop.engine import stacks
-from pitstop.engine.exit_watch import ExitWatch, WorkerWatch
 from pitstop.engine.fence import FENCE
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
-from pitstop.engine.witness import Witness
+from pitstop.engine.witness import ExitWatch, Witness, WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import Event, InstrumentationUnavailable
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE

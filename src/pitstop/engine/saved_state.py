@@ -1,15 +1,85 @@
-"""A saved state as the trainer sees it: arrays by name, and the JSON beside them."""
+"""A saved state as the trainer sees it; and the last epoch's, so that more epochs can follow."""
 
 from __future__ import annotations
 
 import json
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pitstop.engine.state_capture import Position
+import numpy as np
+
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.events import Notice
 from pitstop.link.wire import close_all
+
+NOT_KEPT = Notice(
+    "last_epoch_not_kept",
+    "The end of the last epoch of this training was not saved: it starts from its beginning.",
+)
+
+_PREFIX = "last_epoch/"
+
+
+def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
+    """The outcome of a training with the end of its last epoch, as far as they differ."""
+    if last is None:
+        return outcome
+    members = {
+        name: value for name, value in last.state.items() if outcome.state.get(name) != value
+    }
+    same = {tensor.spec.name: tensor for tensor in outcome.tensors}
+    others = tuple(
+        HeldTensor(replace(each.spec, name=_PREFIX + each.spec.name), each.read)
+        for each in last.tensors
+        if not _is_same(each, same.get(each.spec.name))
+    )
+    state = {**outcome.state, "last_epoch": members}
+    return replace(outcome, tensors=(*outcome.tensors, *others), state=state)
+
+
+def to_go_on_from(saved: SavedState) -> SavedState | None:
+    """A finished training at the end of its last epoch; None where that was not kept.
+
+    One that had stopped by itself (`stop_training`) stays as it ended: it would
+    have done so with more epochs too.
+    """
+    fit = saved.state["fit"]
+    if fit["stop_training"] and not fit.get("raised"):
+        return saved
+    members = saved.state.get("last_epoch")
+    if not isinstance(members, dict):
+        return None
+    return SavedState({**saved.state, **members}, _LastEpoch(saved.tensors))
+
+
+class _LastEpoch(Mapping[str, memoryview]):
+    """The tensors of the last epoch's end: its own, and those that the outcome has too."""
+
+    def __init__(self, tensors: Mapping[str, memoryview]) -> None:
+        self._tensors = tensors
+        self._names = {name: name for name in tensors}
+        self._names |= {
+            name.removeprefix(_PREFIX): name for name in tensors if name.startswith(_PREFIX)
+        }
+
+    def __getitem__(self, name: str) -> memoryview:
+        return self._tensors[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
+    if other is None or one.spec != other.spec:
+        return False
+    first, second = (np.frombuffer(each.read(), np.uint8) for each in (one, other))
+    # One buffer that both hold, mostly.
+    return first.ctypes.data == second.ctypes.data or np.array_equal(first, second)
 
 
 @dataclass(frozen=True)

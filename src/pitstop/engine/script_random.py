@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
-from pitstop.engine.exactness import Exactness
+from pitstop.engine.state_capture import Exactness
 
 KINDS: tuple[type, ...] = (
     np.random.Generator,

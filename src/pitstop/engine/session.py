@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from pitstop.engine import abandonment
+from pitstop.engine import supervisor_connection
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused
 from pitstop.engine.present_identity import own_sources
@@ -73,7 +73,7 @@ class Session:
             connection.close()
             raise ProtocolMismatch(reason_of(received.message))
         session = cls(connection, Beacon(received.fds[0]), received.message)
-        abandonment.watch(connection, session.beacon, lambda: not session.snapshots.alone)
+        supervisor_connection.watch(connection, session.beacon, lambda: not session.snapshots.alone)
         python = platform.python_version()
         session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, own_sources()))
         return session

@@ -1,12 +1,42 @@
-"""A consistent cut of the training state at a step boundary."""
+"""A consistent cut of the training state at a step boundary, and how exactly it is resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pitstop.cluster.spec import members
+from pitstop.engine.lockstep import Lockstep
 from pitstop.store.image import TensorSpec
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """How exact a resume is: "exact", "exact_by_replay" or "not_exact"; and why not more."""
+
+    level: str
+    reason: str = ""
+
+
+EXACT = Exactness("exact")
+
+
+def level_of_members(
+    lockstep: Lockstep | None = None, environment: Mapping[str, str] = os.environ
+) -> Exactness | None:
+    """What keeps one member alone from being exact; None where nothing does."""
+    if lockstep is not None and (lockstep.agreed or lockstep.doubt):
+        return Exactness("not_exact", lockstep.doubt) if lockstep.doubt else None
+    count = members(environment)
+    if count == 1:
+        return None
+    return Exactness(
+        "not_exact",
+        f"TF_CONFIG names {count} processes that train together, but each is saved separately: "
+        "they may stop and resume at different steps",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,54 @@
-"""The trainer's connection to its supervisor."""
+"""The trainer's connection to its supervisor; and what happens when nobody watches any more."""
 
 from __future__ import annotations
 
-from pitstop.engine.fence import FENCE
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+
+from pitstop.engine.fence import FENCE, observing
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, to_record
-from pitstop.link.beacon import Beacon
+from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.messages import EventReport, Message
 from pitstop.link.wire import Connection, Received
+
+GRACE_SECONDS = 5.0
+"""The persister sees its supervisor's end at once; it needs no more than this to say so."""
+
+
+def watch(
+    connection: Connection,
+    beacon: Beacon,
+    stops: Callable[[], bool] = lambda: True,
+    wait: Callable[[float], None] = time.sleep,
+) -> threading.Thread:
+    """Looks for the supervisor's end, in a thread of its own.
+
+    When nobody has asked for a stop some time after it, this process does so itself, where it
+    `stops`: one that was not started by the supervisor goes on.  The last checkpoint stands.
+    """
+    # A descriptor of its own: the session may close the connection at any time.
+    fd = os.dup(connection.fileno())
+
+    @observing()
+    def wait_for_the_end() -> None:
+        poll = select.poll()
+        poll.register(fd, select.POLLRDHUP)
+        poll.poll()
+        os.close(fd)
+        wait(GRACE_SECONDS)
+        if beacon.stop() == Stop.NONE:
+            # A persister that was killed while it read a snapshot reads no more.
+            beacon.pin(0)
+            if stops():
+                beacon.request_stop(Stop.GRACEFUL)
+
+    thread = threading.Thread(target=wait_for_the_end, name="pitstop-watch", daemon=True)
+    thread.start()
+    return thread
 
 
 class SupervisorConnection:

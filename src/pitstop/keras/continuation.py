@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any
+import traceback
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.exactness import Exactness
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.present_identity import held_by_callers
 from pitstop.engine.python_state import decode
-from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import Position
+from pitstop.engine.state_capture import Exactness, Position
 from pitstop.engine.step_recorder import began_seconds
+from pitstop.engine.witness import is_own_file
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import (
@@ -34,6 +36,30 @@ from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def restoring(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Fences what restores a saved state: where our code fails in it, the script ends.
+
+    A state that is not as ours are makes it fail.  What the script's own code raises, such as
+    a generator that is read again, comes out as it is.
+    """
+
+    @functools.wraps(function)
+    def restore(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+            if is_own_file(innermost.f_code.co_filename):
+                FENCE.note(function.__qualname__, error, spoils=True)
+            raise
+
+    return restore
+
 
 _LAYOUT = (
     *("adapter", "batch_size", "batches", "steps_per_epoch"),

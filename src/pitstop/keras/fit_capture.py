@@ -1,13 +1,62 @@
-"""A cut of everything that a running `fit` is made of."""
+"""Where a running `fit` stands, and a cut of everything that it is made of."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.python_state import Encoder
-from pitstop.engine.state_capture import HeldTensor, StateCapture
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_state
+
+
+@dataclass
+class FitPosition:
+    """Counts the steps of one `fit`.
+
+    Attributes:
+        fit: which one of the process, counted from 0.
+        step: training steps completed over the whole run.
+        steps_this_attempt: steps that this `fit` has completed since it began or went on.
+        has_returned: the train function has; the callbacks behind the step are still running.
+    """
+
+    fit: int
+    step: int
+    epoch: int = 0
+    step_in_epoch: int = 0
+    steps_this_attempt: int = 0
+    has_returned: bool = False
+
+    @property
+    def step_reached(self) -> int:
+        """Steps computed, the one included whose callbacks are still running."""
+        return self.step + int(self.has_returned)
+
+    def begin_epoch(self, epoch: int) -> None:
+        self.epoch, self.step_in_epoch = epoch, 0
+
+    def count(self, steps: int) -> None:
+        """So many steps have ended, and their callbacks have run."""
+        self.step += steps
+        self.step_in_epoch += steps
+        self.steps_this_attempt += steps
+        self.has_returned = False
+
+    def next_steps(self, stride: int) -> range:
+        """The numbers of the steps that a call of so many is about to take."""
+        return range(self.step + 1, self.step + stride + 1)
+
+    def in_epoch(self, step: int) -> int:
+        """Which step of the epoch one of those is, counted from 1."""
+        return step - self.step + self.step_in_epoch
+
+    def place(self, stage: str, milestone: str) -> Position:
+        return Position(self.step, self.fit, self.epoch, self.step_in_epoch, stage, milestone)
+
+    def go_to(self, saved: Position) -> None:
+        self.step, self.epoch, self.step_in_epoch = saved.step, saved.epoch, saved.step_in_epoch
 
 
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:

@@ -1,4 +1,4 @@
-"""What a `fit` is, from what the script has built for it; before it looks at its data."""
+"""What a `fit` is, from what the script or a cell has built for it; before it looks at its data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import inspect
 import json
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,43 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.engine.reached_code import digest_of_reached
+from pitstop.engine.identity import Identity
+from pitstop.engine.reached_code import digest_of_reached, digests_of_code
 from pitstop.keras import fit_call
 from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import pipeline, randomness
+
+
+def left_of(began: Identity, model: Any, callbacks: list[Any]) -> Identity:
+    """A training's identity, with its model and callbacks as they are now."""
+    moved = moving_settings_of(model, callbacks)
+    weights = weights_of(model)
+    return replace(
+        began,
+        settings={**began.settings, **moved},
+        architecture=architecture_of(model),
+        random={**began.random, FIRST_WEIGHTS: weights},
+    )
+
+
+def digests_of_data(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Of pipelines: the values that their stages are made with, such as names of files."""
+    # Where the script gives no seeds, they are others each time.
+    found = stage_values(arguments, seeds=False)
+    return {"the pipeline": digest_of_text(*found)} if found else {}
+
+
+def reached_from(
+    codes: Collection[types.CodeType], model: Any, arguments: Mapping[str, Any]
+) -> dict[str, str]:
+    """Digests of the notebook's own code that a `fit` runs, by name."""
+    called = [
+        each if isinstance(each, types.FunctionType | types.GeneratorType) else type(each)
+        for each in called_by(model, arguments)
+    ]
+    return digests_of_code(codes, called)
+
 
 _LIBRARIES = ("keras", "tf_keras", "tensorflow", "builtins", "abc")
 _NUMBER = re.compile(r"_\d+$")

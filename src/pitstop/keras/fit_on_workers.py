@@ -6,9 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.exactness import Exactness
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.keras.fit_run import FitRun
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, SCHEDULE, is_of_another_task
 

@@ -8,26 +8,24 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop import steps
-from pitstop.engine import last_epoch, reachable, script_random
-from pitstop.engine.exactness import Exactness
+from pitstop.engine import reachable, saved_state, script_random
 from pitstop.engine.fence import observing
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import EpochEnded
 from pitstop.keras import callback_nodes, data_spec, fit_capture, step_numbers, stop_training
 from pitstop.keras.event_files import EventFiles
+from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
-from pitstop.keras.fit_position import FitPosition
-from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_state import InputMode
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
-from pitstop.keras.step_numbers import StepNumbers
+from pitstop.keras.step_numbers import FitVitals, StepNumbers
 from pitstop.keras.structure import Structure
 from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
@@ -293,7 +291,7 @@ class FitRun:
     def outcome(self) -> StateCapture | None:
         """What the finished fit has come to, with the end of its last epoch beside it."""
         cut = self.take(milestone="fit_end")
-        return None if cut is None else last_epoch.beside(cut, self.held)
+        return None if cut is None else saved_state.beside(cut, self.held)
 
     def _cut(self, stage: str, milestone: str) -> StateCapture | None:
         self._private.flush_callbacks(self.callbacks)

@@ -14,9 +14,9 @@ import keras
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import left_out, nan_trace, private, step_memory
+from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
-from pitstop.keras.refusal import RepeatedShuffles
 from pitstop.keras.training import Training
 from pitstop.link.settings import ENV_SMALL_BUFFERS
 from pitstop.tensorflow.variables import REGISTRY

@@ -19,10 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import script_random
-from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
-from pitstop.engine.state_capture import HeldTensor
-from pitstop.keras import refusal
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
+from pitstop.keras import fit_level
 from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
 from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private
 from pitstop.tensorflow.randomness import RandomStreams
@@ -161,7 +160,7 @@ class InputState:
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
         # Random ops that TensorFlow takes for stateless.
         drawing = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
-        level = refusal.level_of(drawing, "") if drawing else EXACT
+        level = fit_level.level_of(drawing, "") if drawing else EXACT
         if pipeline.leaves_order_open(dataset):
             level = _OPEN_ORDER
         if pipeline.keeps_an_order(dataset):
@@ -216,7 +215,7 @@ class InputState:
             stages = pipeline.stateful_stages(self.dataset)
             if stages and self.level.level == "exact":
                 known = private.deterministic_ops()
-                self.level = refusal.level_of(stages, "", deterministic_ops=known)
+                self.level = fit_level.level_of(stages, "", deterministic_ops=known)
             self.replay_from_now_on("the input is distributed over several devices")
             return None
         now, anchor = time.monotonic(), self.anchor
@@ -227,7 +226,7 @@ class InputState:
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
             refused = _REFUSED_OP.search(str(error.message))
-            self.level = refusal.level_of(
+            self.level = fit_level.level_of(
                 pipeline.stateful_stages(self.dataset),
                 refused[1] if refused else "",
                 deterministic_ops=private.deterministic_ops(),

@@ -11,10 +11,10 @@ import tensorflow as tf
 from pitstop.engine.fence import observing
 from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
 from pitstop.keras.continuation import Continuation
+from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.legacy_source import SHAPES, LegacySource, placeholder, take_place
-from pitstop.keras.refusal import RepeatedShuffles
 from pitstop.keras.training import Training
 from pitstop.tensorflow.variables import REGISTRY
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
-from pitstop.engine import last_epoch
+from pitstop.engine import saved_state
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
@@ -37,8 +37,8 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
-from pitstop.keras.trained_models import TrainedModels
 from pitstop.keras.training_input import end_at_exit
+from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -202,9 +202,9 @@ class Training:
             self.session.report(caught_exception.RAISES_ANOTHER)
             return None
         if beginning.course.extends:
-            unended = last_epoch.to_go_on_from(saved)
+            unended = saved_state.to_go_on_from(saved)
             if unended is None:
-                self.session.report(last_epoch.NOT_KEPT)
+                self.session.report(saved_state.NOT_KEPT)
                 return None
             saved = unended
         return Continuation(run, saved, beginning)

@@ -10,18 +10,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_state.fingerprint import of_saved
-from pitstop.engine.state_capture import HeldTensor
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
+from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
-from pitstop.keras.later_epochs import LaterEpochs
-from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 

@@ -14,14 +14,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_random import level_of_workers
-from pitstop.engine.state_capture import HeldTensor
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
 from pitstop.keras import input_state
+from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
-from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import buffers, pipeline
 
 _READ_AHEAD = Exactness(

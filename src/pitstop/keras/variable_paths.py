@@ -1,12 +1,47 @@
-"""The variables of a `fit` by the names that Keras gives them; and those beside its model."""
+"""The variables of a `fit` by the names that Keras gives them; and those of other models."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
-from pitstop.keras.packages import private_of
+from pitstop.engine import reachable
+from pitstop.engine.fence import observing
+from pitstop.engine.present_identity import names_on_stack
+from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import private
 from pitstop.tensorflow.variables import REGISTRY, PathOf, VariableRegistry
+
+
+class TrainedModels:
+    """Looks where models have been made since it looked last."""
+
+    def __init__(self, registry: VariableRegistry) -> None:
+        self._registry = registry
+        self._trained: list[tuple[weakref.ref[Any], set[int]]] = []
+        self._looked = self._added = 0
+
+    @observing()
+    def add(self, model: Any, path_of: PathOf) -> None:
+        others = [each for each in self._trained if each[0]() is not model]
+        if len(others) < len(self._trained) and self._added == self._registry.created:
+            return
+        self._added = self._registry.created
+        self._trained = [*others, (weakref.ref(model), self._registry.owned(path_of))]
+
+    @observing()
+    def look(self, model: Any) -> None:
+        """Tells the registry which variables the script has dropped when it trains this model."""
+        if self._looked == self._registry.created or not self._trained:
+            return
+        self._looked = self._registry.created
+        held = [model, *reachable.find(names_on_stack(), kinds("Model"), lambda _: False).values()]
+        self._registry.dropped = {
+            index
+            for made, indices in self._trained
+            if not any(made() is each for each in held)
+            for index in indices
+        }
 
 
 class VariablePaths:

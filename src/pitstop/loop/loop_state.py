@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.state_capture import EXACT, Exactness, StateCapture
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
 from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of

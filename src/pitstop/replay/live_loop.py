@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pitstop.engine.exactness import Exactness
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
 from pitstop.replay.closures import Closures

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.exactness import Exactness, level_of_members
 from pitstop.engine.export_order import ExportEnded
 from pitstop.engine.leaving import end_process
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import Exactness, level_of_members
 from pitstop.events import StepMemory
 from pitstop.flight import processes
 from pitstop.machine import memory

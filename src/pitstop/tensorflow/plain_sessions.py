@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary, ref
 import tensorflow as tf
 
 from pitstop.engine import process_session
-from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
+from pitstop.engine.state_capture import Exactness
 from pitstop.record import record
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
-from pitstop.engine.exactness import Exactness
+from pitstop.engine.state_capture import Exactness
 from pitstop.link.beacon import Beacon, Phase
 
 _SECONDS = 2.0

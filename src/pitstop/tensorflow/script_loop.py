@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord

@@ -12,10 +12,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn, Protocol
 
-from pitstop.engine.exactness import Exactness
 from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Position
+from pitstop.engine.state_capture import Exactness, Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
 from pitstop.link.beacon import Phase

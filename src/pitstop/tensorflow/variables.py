@@ -132,7 +132,7 @@ class VariableRegistry:
         naming: the names that a framework gives to variables.
         only_owned: those of the model that is trained are held and restored; the process has
             others of which nobody knows whose they are.
-        dropped: numbers of those that nobody asks for any more, see `pitstop.keras.trained_models`.
+        dropped: numbers of those that nobody asks for any more, see `pitstop.keras.variable_paths`.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ TOGETHER = (
     (
         "engine.snapshots:Snapshots.act",
         "keras.step_numbers:numbers",
-        "keras.refusal:RepeatedShuffles.begin",
+        "keras.fit_level:RepeatedShuffles.begin",
         "keras.input_state:InputState.creating",
     ),
     ("engine.snapshots:Snapshots.start_steps",),

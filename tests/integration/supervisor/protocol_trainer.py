@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pitstop.engine import abandonment
+from pitstop.engine import supervisor_connection
 from pitstop.engine.saved_state import open_saved_state
 from pitstop.errors import PeerClosed
 from pitstop.events import (
@@ -72,7 +72,7 @@ class Trainer:
             sys.exit(f"refused: {body_of(answer)['reason']}")
         self.beacon = Beacon(answer.fds[0])
         self.welcome = body_of(answer)
-        abandonment.watch(self.connection, self.beacon)
+        supervisor_connection.watch(self.connection, self.beacon)
         self.event(connected())
         self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(body_of(answer)["run_dir"]))
         self.connection.send(ArenaOffer(self.arena.plan.size_bytes), [self.arena.fd])

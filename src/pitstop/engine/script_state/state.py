@@ -11,8 +11,7 @@ from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
-from pitstop.engine.script_state.refill import Refill
-from pitstop.engine.script_state.stored_node import can_be_made, content_to_json, node_from_json
+from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
 from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Walk
 
 _SMALL_BYTES = 64 << 10

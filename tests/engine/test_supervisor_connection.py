@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pitstop.engine import abandonment
+from pitstop.engine import supervisor_connection
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.messages import Finish
 from pitstop.link.wire import Connection, pair
@@ -26,7 +26,7 @@ def watched(
 ) -> tuple[threading.Thread, list[float]]:
     """The supervisor dies under the eyes of the watch."""
     waits: list[float] = []
-    thread = abandonment.watch(ends[0], beacon, lambda: stops, waits.append)
+    thread = supervisor_connection.watch(ends[0], beacon, lambda: stops, waits.append)
     ends[1].send(Finish())
     thread.join(0.05)
     assert thread.is_alive()
@@ -41,7 +41,7 @@ def test_without_anybody_the_training_stops(ends: tuple[Connection, Connection])
     beacon = Beacon.create()
     beacon.pin(7)
     _, waits = watched(ends, beacon)
-    assert waits == [abandonment.GRACE_SECONDS]
+    assert waits == [supervisor_connection.GRACE_SECONDS]
     assert beacon.stop() == Stop.GRACEFUL
     assert beacon.pinned() == 0
 
@@ -68,7 +68,7 @@ def test_a_connection_that_the_session_closes_is_still_watched(
     ends: tuple[Connection, Connection],
 ) -> None:
     beacon = Beacon.create()
-    thread = abandonment.watch(ends[0], beacon, wait=lambda _seconds: None)
+    thread = supervisor_connection.watch(ends[0], beacon, wait=lambda _seconds: None)
     ends[0].close()
     thread.join(0.05)
     assert thread.is_alive()

@@ -9,9 +9,9 @@ import pytest
 
 from pitstop.engine.fence import FENCE
 from pitstop.engine.leaving import Refused
-from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Event
+from pitstop.keras.continuation import restoring
 from pitstop.link.beacon import Phase
 
 
