@@ -56,7 +56,6 @@ def seal(text: str) -> bytes:
 
 
 def unseal(line: bytes) -> dict[str, JsonValue] | None:
-    """The object of a line, or None when there is none, or its checksum does not hold."""
     body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
         return None
@@ -68,7 +67,6 @@ def unseal(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def encode(entry: Entry) -> bytes:
-    """One journal line, newline included; what looks like a secret in it is masked."""
     event = masked_tree(to_record(entry.event))
     record: dict[str, JsonValue] = {
         "time": round(float(entry.time_seconds), 6),
@@ -79,7 +77,6 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(line: bytes) -> Entry | None:
-    """The entry of one line, or None when it is none, or its checksum does not hold."""
     record = unseal(line) or {}
     time_seconds, attempt, event = (record.get(name) for name in ("time", "attempt", "event"))
     if not isinstance(time_seconds, float) or not math.isfinite(time_seconds):
@@ -149,7 +146,6 @@ class Journal:
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Flushes to disk and closes; further appends fail."""
         os.fsync(self._fd)
         os.close(self._fd)
 

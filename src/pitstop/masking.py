@@ -71,7 +71,6 @@ _BLOCK_BYTES = 4096
 
 
 def masked(text: str) -> str:
-    """The text with what looks like a secret replaced by `***`."""
     if not _MAY_HOLD_ONE.search(text):
         return text
     for pattern in _PATTERNS:
@@ -80,7 +79,6 @@ def masked(text: str) -> str:
 
 
 def masked_words(words: Sequence[str]) -> list[str]:
-    """The words of a command, with secrets that are words of their own masked too."""
     found = [masked(word) for word in words]
     for i, word in enumerate(words[:-1]):
         if _OPTION.match(word) and not words[i + 1].startswith("-"):
@@ -121,7 +119,6 @@ class Masker:
         return _masked_bytes(data)
 
     def rest(self) -> bytes:
-        """What was held back."""
         rest, self._held = self._held, b""
         return _masked_bytes(rest)
 

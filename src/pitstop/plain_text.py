@@ -27,19 +27,16 @@ _HIDDEN = re.compile(
 
 
 def plain(text: str) -> str:
-    """The text without escape sequences and control characters; lines and tabs stay."""
     if text.isprintable():
         return text
     return _HIDDEN.sub("", ESCAPES.sub("", text))
 
 
 def plain_line(text: str) -> str:
-    """The same as one line."""
     return " ".join(plain(text).split("\n"))
 
 
 def plain_tree(value: JsonValue) -> JsonValue:
-    """A JSON value whose texts are plain, names of members too."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
@@ -50,7 +47,6 @@ def plain_tree(value: JsonValue) -> JsonValue:
 
 
 def plain_record(record: T) -> T:
-    """A record with all texts in it plain, also those of the records that it holds."""
     return cast("T", _plain_value(record))
 
 
@@ -66,7 +62,6 @@ def _plain_value(value: object) -> object:
 
 
 def strict(value: JsonValue) -> JsonValue:
-    """The value with NaN and infinities, which JSON lacks, as null."""
     if isinstance(value, dict):
         return {key: strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -83,7 +83,6 @@ def build(cls: type[_Record], name: str, body: Any, **readers: MemberReader) -> 
 
 @functools.cache
 def _members(cls: type[Any]) -> list[tuple[str, str, bool]]:
-    """Name and annotation of each, and whether it may be missing."""
     return [
         (each.name, str(each.type), (each.default, each.default_factory) != (MISSING, MISSING))
         for each in fields(cls)
@@ -92,7 +91,6 @@ def _members(cls: type[Any]) -> list[tuple[str, str, bool]]:
 
 @functools.cache
 def checker(annotation: str) -> _Check:
-    """The check for values of an annotation, such as "int", "float | None" or "list[str]"."""
     if " | " in annotation:
         checks = [checker(each) for each in annotation.split(" | ")]
         return lambda value: any(check(value) for check in checks)

@@ -47,14 +47,12 @@ class StepRecord:
     metrics: int
 
     def same_bits(self, other: StepRecord) -> bool:
-        """Whether both steps returned the same values, bit for bit."""
         return (self.step, self.metrics) == (other.step, other.metrics) and (
             _VALUE.pack(self.loss) == _VALUE.pack(other.loss)
         )
 
 
 def digest(values: Mapping[str, float]) -> int:
-    """CRC-32 of names and exact values, in the order given."""
     crc = 0
     for name, value in values.items():
         crc = zlib.crc32(_VALUE.pack(value), zlib.crc32(name.encode(), crc))
@@ -72,7 +70,6 @@ class StepTrace:
             os.write(self._fd, MAGIC)
 
     def append(self, record: StepRecord) -> None:
-        """Writes one record; `OSError` where the disk is full or gone."""
         os.write(self._fd, _RECORD.pack(*vars(record).values(), 0))
 
 

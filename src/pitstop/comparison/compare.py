@@ -40,7 +40,6 @@ _WORDS = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text(encodi
 
 
 def likely_reasons(found: Comparison) -> tuple[Reason, ...]:
-    """The reasons that fit, the likeliest first; none when the runs are the same."""
     if found.same and not found.disagreements:
         return ()
     return tuple(reason for rule in RULES if (reason := rule(found)) is not None)
@@ -127,7 +126,6 @@ def batches_differ(found: Comparison) -> Reason | None:
 
 
 def only_what_is_reported_differs(found: Comparison) -> Reason | None:
-    """The variables agree at a later step all the same."""
     step = found.step
     if step is None or not any(each >= step.step for each in found.agreeing_checkpoints):
         return None
@@ -135,7 +133,6 @@ def only_what_is_reported_differs(found: Comparison) -> Reason | None:
 
 
 def weights_differ_alone(found: Comparison) -> Reason | None:
-    """Every step agrees, and the variables do not."""
     checkpoint = found.checkpoint
     if found.step or checkpoint is None or not checkpoint.tensors:
         return None
@@ -190,7 +187,6 @@ Measure = Callable[[str, Saved, Saved], TensorDifference]
 
 
 def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -> Comparison:
-    """Where two runs, of a step at least each, differ first in steps and checkpoints, and why."""
     pairs = [(a.saved[place], b.saved[place]) for place in a.saved if place in b.saved]
     pairs.sort(key=lambda pair: pair[0].place.step)
     found = Comparison(
@@ -218,7 +214,6 @@ def _command(run: RunRecord) -> str:
 
 
 def first_step_difference(a: Trace, b: Trace) -> StepDifference | None:
-    """The first step that both recorded and that is not the same bits."""
     shared = [step for step in a.records if step in b.records]
     unequal = [step for step in shared if not a.records[step].same_bits(b.records[step])]
     if not unequal:

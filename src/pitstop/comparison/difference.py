@@ -41,7 +41,6 @@ def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
 
 
 def values(data: bytes, dtype: str) -> NDArray[Any] | None:
-    """The elements as numbers, None for types that NumPy has no numbers for."""
     if dtype == "BF16":  # the upper half of a float32
         upper = np.frombuffer(data, "<u2").astype("<u4")
         return (upper << 16).view("<f4")
@@ -49,7 +48,6 @@ def values(data: bytes, dtype: str) -> NDArray[Any] | None:
 
 
 def largest_difference(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float | None:
-    """The largest absolute difference of two elements that are both finite."""
     if one is None or other is None:
         return None
     before, after = one.astype(np.float64), other.astype(np.float64)
@@ -82,11 +80,6 @@ class Ulps:
 
 
 def ulps_apart(one: float, other: float) -> Ulps | None:
-    """The distance of two numbers; None when one of them is not finite.
-
-    Numbers that float32 can hold both are taken for float32, which is what a
-    loss nearly always was before it was stored as float64.
-    """
     if not (math.isfinite(one) and math.isfinite(other)):
         return None
     if _is_float32(one) and _is_float32(other):

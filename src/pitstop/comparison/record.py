@@ -47,14 +47,12 @@ _NOTHING = "nothing"
 
 
 def read_facts(state: JsonValue, digests: Mapping[str, str]) -> dict[str, str]:
-    """What the content of `state.json` says, by what it is; missing parts count as nothing."""
     found = {name: _digest(_at(state, path), digests) for name, path in _PATHS.items()}
     found[ITERATOR] = digests.get(ITERATOR_TENSOR, _NOTHING)
     return found | {name: _digest(value, digests) for name, value in _callbacks(state)}
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
-    """What is not the same in both, in the order of the first."""
     names = [*one, *(name for name in other if name not in one)]
     return tuple(name for name in names if one.get(name) != other.get(name))
 
@@ -77,7 +75,6 @@ def _callbacks(state: JsonValue) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _with_content(value: JsonValue, nodes: Mapping[str, JsonValue]) -> JsonValue:
-    """Nodes in the place of references to them, each once."""
     if isinstance(value, list):
         return [_with_content(item, nodes) for item in value]
     if not isinstance(value, dict):
@@ -140,14 +137,12 @@ class Trace:
         return max(self.records, default=0)
 
     def epoch_ends(self) -> tuple[int, ...]:
-        """The last step of every epoch, the last step of the run included."""
         records = list(self.records.values())
         ends = [one.step for one, other in pairwise(records) if _epoch(one) != _epoch(other)]
         return tuple(ends) + tuple(each.step for each in records[-1:])
 
 
 def merge(attempts: Iterable[Iterable[StepRecord]]) -> Trace:
-    """One trace out of the records of all attempts, the oldest first."""
     records: dict[int, StepRecord] = {}
     disagreements = []
     computed = 0

@@ -140,7 +140,6 @@ _SOURCES: Mapping[type[events.Event], str] = {
 
 
 def _can_lead(event: events.Event, cause: CauseId) -> bool:
-    """Whether an event of a kind that can lead to the cause is about it."""
     kinds = _LEADS_TO[cause]
     resource = "disk" if kinds is _STORAGE else "memory"
     match event:

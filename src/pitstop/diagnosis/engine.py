@@ -131,7 +131,6 @@ def _missing(finding: Finding, evidence: Evidence) -> list[str]:
 
 
 def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
-    """What the machine and the scheduler did not tell, where it might say something else."""
     if evidence.exit is None:
         return ["how the process ended"]
     if finding.cause not in _FROM_OUTSIDE and not evidence.signal:
@@ -142,7 +141,6 @@ def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
 
 
 def advice_of(evidence: Evidence, cause: CauseId) -> tuple[str, ...]:
-    """What the sizes advise, for a memory that was refused; empty for other causes."""
     raised = evidence.raised
     if cause not in _REFUSED or raised is None or evidence.is_bare_log:
         return ()
@@ -271,7 +269,6 @@ def rank(findings: list[Finding]) -> list[Finding]:
 
 
 def unknown(evidence: Evidence) -> Finding:
-    """An honest "unknown" with what was seen last."""
     ended = evidence.exit
     if ended is None:
         text = "Nothing was recorded about how the script ended."

@@ -53,7 +53,6 @@ class MemoryUse:
 
     @property
     def left_share(self) -> float | None:
-        """What was left, of the limit; None where one of them is not known."""
         if self.left_bytes is None or not self.limit_bytes:
             return None
         return self.left_bytes / self.limit_bytes
@@ -89,7 +88,6 @@ class MemoryUse:
 
     @property
     def growth_words(self) -> str:
-        """How fast it grew, for a memory that grows."""
         rate = phrases.size(int(self.per_second * _SECONDS_PER_MINUTE))
         first, last = phrases.size(int(self.first)), phrases.size(int(self.last))
         return f"it grew from {first} to {last}, by {rate} a minute at the end"
@@ -203,7 +201,6 @@ class Evidence:
 
     @property
     def exit_code(self) -> int | None:
-        """What the command returned, None when a signal ended it or it is unknown."""
         return self.exit.exit_code if self.exit else None
 
     @cached_property
@@ -231,7 +228,6 @@ class Evidence:
 
     @property
     def is_signal_of_child(self) -> bool:
-        """The command itself returned, and told by its exit code of a child's signal."""
         return bool(self.signal and self.exit and not self.exit.signal)
 
     @cached_property
@@ -272,7 +268,6 @@ class Evidence:
 
     @property
     def memory(self) -> MemoryUse | None:
-        """The memory in the last moments, None where nobody looked."""
         return self.flight.memory
 
     @property
@@ -287,13 +282,11 @@ class Evidence:
 
     @property
     def trainer_pids(self) -> frozenset[int]:
-        """The process that was started and those that reported."""
         started = {event.trainer_pid for event in self.all(events.AttemptStarted)}
         return frozenset(started | {event.pid for event in self.all(events.TrainerConnected)})
 
     @cached_property
     def position(self) -> events.TrainerExited | events.Restored | None:
-        """What tells the last known place in the training, None when no training was seen."""
         if self.exit and (self.exit.step or self.last(events.FitStarted)):
             return self.exit
         return self.last(events.Restored)
@@ -312,7 +305,6 @@ class Evidence:
 
     @cached_property
     def open_fit(self) -> events.FitStarted | None:
-        """The `model.fit` that began and did not return."""
         ended = {event.fit for event in self.all(events.FitEnded)}
         ended |= {event.fit for event in self.all(events.FitRestored)}
         return next((fit for fit in self.all(events.FitStarted) if fit.fit not in ended), None)

@@ -92,7 +92,6 @@ class Raised:
 
     @property
     def title(self) -> str:
-        """The class, and the line of the message that says what happened."""
         text = phrases.shorten(said_in(_HINT.sub("", self.message)))
         return f"{self.name}: {text}" if text else self.name
 
@@ -100,7 +99,6 @@ class Raised:
 def from_title(
     title: str, message: str, frames: tuple[Frame, ...] = (), *, callback: str = ""
 ) -> Raised:
-    """An exception as it was printed: its class as named, its message and frames."""
     own = innermost_own(frames)
     return Raised(
         name=bare(title),
@@ -125,7 +123,6 @@ def frame_of(line: str) -> Frame | None:
 
 
 def frames_in(lines: Iterable[str]) -> tuple[Frame, ...]:
-    """All frames among lines of text, with the code below them."""
     found = pairwise([*lines, ""])
     return tuple(
         replace(frame, code="" if frame_of(below) else below.strip())
@@ -135,13 +132,11 @@ def frames_in(lines: Iterable[str]) -> tuple[Frame, ...]:
 
 
 def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
-    """The innermost frame of the user's code; of libraries only where there is no other."""
     own = [frame for frame in frames if not frame.is_library] or list(frames)
     return own[-1] if own else None
 
 
 def said_in(message: str) -> str:
-    """The first line of a message that says what happened; of TensorFlow's that may stand low."""
     return next(iter(telling_lines(message)), "").strip()
 
 
@@ -156,7 +151,6 @@ def bare(name: str) -> str:
 
 
 def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
-    """The class names without modules, and those of the bases of built-in classes."""
     found = {bare(name) for name in names}
     if "error" in names:
         found.add("RuntimeError")  # what a program calls an error, without a class

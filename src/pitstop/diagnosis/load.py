@@ -94,7 +94,6 @@ def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> E
 
 
 def read_tail(path: Path) -> str:
-    """The last 64 KiB of a log as text, cleaned; empty when there is no log."""
     try:
         with path.open("rb") as file:
             size_bytes = file.seek(0, os.SEEK_END)

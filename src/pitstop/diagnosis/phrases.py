@@ -42,14 +42,12 @@ def size(size_bytes: int) -> str:
 
 
 def bad_first(where: str, name: str) -> str:
-    """What was the first bad value of a step, as `events.NonFiniteLocated` has it."""
     named = f" ({name})" if name else ""
     # What a newer version wrote is no pattern.
     return _BAD_FIRST[where].format(name=named) if where in _BAD_FIRST else f"{where}{named}"
 
 
 def number(value: object) -> str:
-    """A value of a metric, four digits; anything else as it is."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

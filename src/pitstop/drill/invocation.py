@@ -44,7 +44,6 @@ def environment_of_runs(
 
 
 def with_absolute_script(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """The command for another working folder: the script stays where it is."""
     index = _script_index(command, folder)
     script = folder / command[index] if _names_file(command, index, folder) else command[index]
     return (*command[:index], str(script), *command[index + 1 :])
@@ -61,7 +60,6 @@ def files_to_copy(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _script_index(command: Sequence[str], folder: Path) -> int:
-    """The module after -m, or the first word that names a file here; else the program."""
     for index, word in enumerate(command):
         if word == "-m" and index + 1 < len(command):
             return index + 1

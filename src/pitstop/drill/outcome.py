@@ -140,7 +140,6 @@ class Trial:
 
     @property
     def identical(self) -> bool:
-        """Whether it is the uninterrupted run, bit for bit."""
         found = self.comparison
         whole = found is not None and found.same and not found.disagreements
         return whole and not self.failure

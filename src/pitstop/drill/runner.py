@@ -153,7 +153,6 @@ class _Runner:
         every_steps: int = 0,
         interruption: Interruption | None = None,
     ) -> tuple[int, float]:
-        """The exit code, and the seconds that it took."""
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill
         words = pitstop_run(
@@ -218,7 +217,6 @@ def _judge(
 
 
 def _failure(interruption: Interruption, exit_codes: Sequence[int]) -> str:
-    """What went wrong with the attempts of a trial; empty when they went as planned."""
     if len(exit_codes) == 1:
         return f"the run ended with exit code {exit_codes[0]} before step {interruption.step}"
     if exit_codes[-1] not in (EXIT_COMPLETED, EXIT_STOPPED):
@@ -227,7 +225,6 @@ def _failure(interruption: Interruption, exit_codes: Sequence[int]) -> str:
 
 
 def _call(words: list[str], work_dir: Path, environment: dict[str, str], log: Path) -> int:
-    """Runs a command to its end and appends what it prints to a file; its exit code."""
     with (
         log.open("ab") as output,
         subprocess.Popen(

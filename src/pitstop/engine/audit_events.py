@@ -18,7 +18,6 @@ _handlers: dict[str, list[AuditHandler]] = {}
 
 
 def subscribe(events: Iterable[str], handler: AuditHandler) -> None:
-    """Calls `handler` at each of these events from now on; nobody can take that back."""
     if not _handlers:
         sys.addaudithook(_hook)
     for event in events:

@@ -44,10 +44,7 @@ class Cadence:
         *,
         by_budget: bool = True,
     ) -> None:
-        """Plans nothing until `start`; 0 turns an interval, or the last step, off.
-
-        With `by_budget` snapshots are taken by what they cost; else others say when.
-        """
+        """Plans nothing until `start`; 0 turns an interval, or the last step, off."""
         self._by_budget = by_budget
         self._share = overhead * _SNAPSHOTS_SHARE
         self._every_steps = every_steps
@@ -83,15 +80,12 @@ class Cadence:
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:
-        """Whether there is anything to do at this boundary; the hot path."""
         return step >= self._awaited_step or now_ns >= self._due_ns
 
     def fixed_due(self, step: int, now_ns: int) -> bool:
-        """Whether the fixed interval asks for a durable checkpoint here."""
         return step >= self._due_step or now_ns >= self._fixed_due_ns
 
     def asked(self, step: int, now_ns: int) -> bool:
-        """Whether there is anything to do here that the user asked for."""
         return step >= self._last_step or self.fixed_due(step, now_ns)
 
     def taken(self, step: int, now_ns: int) -> None:
@@ -102,7 +96,6 @@ class Cadence:
         self._plan_budget()
 
     def cost_measured(self, seconds: float) -> None:
-        """The last snapshot cost the trainer this much time, all in all."""
         self._measured += 1
         if self._measured <= 2:
             # The first snapshot pays for lazy imports and traces; the second
@@ -142,19 +135,16 @@ class Allowance:
     """Earns a share of the time, a minute's share at most, and knows what the next thing costs."""
 
     def __init__(self, share: float, now_ns: int, age_ns: int) -> None:
-        """Has earned its share of the process' age."""
         self._share = share
         self._most_ns = share * _LONGEST_START_NS
         self._at_ns = now_ns - age_ns
         self._left_ns = self._cost_ns = 0.0
 
     def covers(self, now_ns: int) -> bool:
-        """Whether what was bought last can be had once more."""
         self._earn(now_ns)
         return self._left_ns >= min(self._cost_ns, self._most_ns)
 
     def spend(self, began_ns: int, now_ns: int) -> None:
-        """It has been had, and took this long."""
         self._earn(now_ns)
         self._cost_ns = now_ns - began_ns
         self._left_ns -= self._cost_ns
@@ -182,7 +172,6 @@ class Milestones:
 
     @property
     def short_ns(self) -> int:
-        """A training that takes no longer is not worth it."""
         return int(self._cost_seconds / self._share * 1e9)
 
     def begin(self, now_ns: int, *, repeats: bool) -> None:
@@ -195,14 +184,12 @@ class Milestones:
         return now_ns < self._repeats_until_ns
 
     def wanted(self, begun: int, now_ns: int) -> bool:
-        """Whether to save the end of a training, with which `begun` trainings have begun."""
         wanted = begun <= _FIRST_MILESTONES or now_ns - self._begun_ns > self.short_ns
         self.left_out += not wanted
         self.last_saved = False
         return wanted
 
     def saved(self, seconds: float) -> None:
-        """One was saved, and the script waited this long."""
         self._cost_seconds = seconds
         self.last_saved = True
 

@@ -34,7 +34,6 @@ class CompanionRequest:
     kernel: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """For the companion's command line; the trainer is this process."""
         return {
             "run_dir": _absolute(self.run_dir) if _is_of_ray() else os.fspath(self.run_dir),
             "command": [*_KERNEL] if self.kernel else _command(),
@@ -112,7 +111,6 @@ def _command() -> list[str]:
 
 
 def _absolute(place: str | os.PathLike[str]) -> str:
-    """The folder's whole path; a URL as it is."""
     name = os.fspath(place)
     return name if "://" in name else os.path.abspath(name)  # noqa: PTH100
 

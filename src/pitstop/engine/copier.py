@@ -98,7 +98,6 @@ class Copier:
 
     @property
     def ready(self) -> bool:
-        """Whether a copy could begin at once: none is under way, and a slot is free."""
         if not self._idle.is_set():
             return False
         return self._arena is None or self._arena.choose_slot(self._beacon.pinned()) is not None
@@ -117,12 +116,10 @@ class Copier:
             self._arena = None
 
     def submit(self, cut: StateCapture, reason: str, *, durable: bool) -> None:
-        """Copies a cut in the background, after a copy under way."""
         job = _Job.of(cut, reason, durable=durable)
         self._begin(lambda: self._copy(job))
 
     def makes_room(self, snapshot_bytes: int) -> bool:
-        """Whether an arena for it is being made beside the training, which takes long."""
         has_room = self._arena is not None and self._arena.fits(snapshot_bytes)
         if has_room or self.room_refused:
             return False
@@ -236,7 +233,6 @@ def is_copied_before(size_bytes: int, copy_seconds: float, step_seconds: float) 
 
 
 def _in_order(tensors: list[HeldTensor], image: Image) -> Iterator[memoryview]:
-    """The bytes of each tensor of the image; afterwards nobody holds it any more."""
     held = {tensor.spec.name: tensor for tensor in tensors}
     tensors.clear()
     for place in image.placements:
@@ -258,18 +254,15 @@ class Durability:
 
     @property
     def pending(self) -> bool:
-        """Whether the snapshot that matters is still on its way."""
         if not self._is_connected() or self._beacon.settled() >= self._sequence:
             return False
         return time.monotonic() < self._until_seconds
 
     def expect(self, sequence: int) -> None:
-        """This snapshot matters: the persister has been asked for it."""
         self._sequence = sequence
         self._until_seconds = time.monotonic() + _MOST_SECONDS
 
     def wait(self, patient: Callable[[], bool], most_seconds: float = _MOST_SECONDS) -> None:
-        """Returns when nothing is pending any more, or when patience ends."""
         give_up_at = time.monotonic() + most_seconds
         while self.pending and patient() and time.monotonic() < give_up_at:
             time.sleep(_POLL_SECONDS)
@@ -294,7 +287,6 @@ def short_trainings(begun: int) -> Notice:
 
 
 def snapshot_failed(step: int, error: Exception) -> CheckpointFailed:
-    """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
     words, remedy = repr(error), "The last checkpoint is still valid."
     if isinstance(error, OSError | MemoryError):
         words = getattr(error, "strerror", "memory is full") or words

@@ -52,7 +52,6 @@ class Course:
 
 
 def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:
-    """What becomes of a training; `take`: settings that the script decides on, "all" for all."""
     training = found.training
     if training is None:
         return Course(goes_on=False)
@@ -96,7 +95,6 @@ def _course(
 
 
 def _doubt_of_edit(now: Identity, before: Identity) -> str:
-    """Why code that it runs, or what this reads, is not as it was; empty where it is."""
     if names := [each.name for each in differences(before.variables, now.variables)]:
         return f"Environment variables that this training reads have changed: {', '.join(names)}."
     is_same = before.reached in ("", now.reached)

@@ -35,12 +35,10 @@ _PIECES = 4096
 
 
 def describe(value: Any) -> str:
-    """The text of a value; objects by class, configuration and plain attributes."""
     return shortened(_Description().of(value, _MOST_DEPTH))
 
 
 def is_plain(value: Any) -> bool:
-    """Whether the text of a value says all of it."""
     if isinstance(value, np.ndarray | np.generic):
         return not value.dtype.hasobject
     if isinstance(value, Mapping):
@@ -53,7 +51,6 @@ def is_plain(value: Any) -> bool:
 
 
 def is_reproducible(value: Any) -> bool:
-    """Whether a value says more than when and where this process runs."""
     if isinstance(value, float):
         age_seconds = age_ns() / 1e9 + _STARTUP_SECONDS
         since = (clock() - value for clock in _CLOCKS) if value > age_seconds else ()
@@ -62,7 +59,6 @@ def is_reproducible(value: Any) -> bool:
 
 
 def shortened(text: str) -> str:
-    """The same text, or its beginning and a digest where it is long."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
@@ -74,7 +70,6 @@ def digest_of_text(*texts: str) -> str:
 
 
 def plain_attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an object that `describe` can tell from others, by name."""
     found = getattr(value, "__dict__", None)
     if not isinstance(found, Mapping):
         return {}
@@ -137,7 +132,6 @@ class _Description:
             yield self.of(each, depth)
 
     def of_function(self, function: types.FunctionType, depth: int) -> str:
-        """By name, code, defaults, and the plain values that it reads from outside of it."""
         name = function.__qualname__.rpartition(".")[2]
         if function.__module__.partition(".")[0] in ("keras", "tensorflow", "numpy"):
             return name

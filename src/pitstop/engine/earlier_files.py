@@ -115,7 +115,6 @@ class EarlierFiles:
                 self._note_begun_anew(os.path.join(os.fsdecode(folder), os.fsdecode(name)))  # noqa: PTH118
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
-        """A file is read by other means than Python's own."""
         if is_only_read:
             self._note_read(path)
         if self._is_changed(_changed_seconds(path), path):
@@ -124,7 +123,6 @@ class EarlierFiles:
     # -- before a training -----------------------------------------------------------------
 
     def listen(self) -> None:
-        """Remembers what is read, and when it was changed last, until `read_back`."""
         self._started_seconds = time.time()
         self._listening = True
         self._hook()
@@ -138,13 +136,11 @@ class EarlierFiles:
             self._read[str(Path(path).absolute())] = changed_seconds
 
     def _note_written(self, path: str) -> None:
-        """A file is written on: what it holds is not of this process alone."""
         changed_seconds = _changed_seconds(path)
         if changed_seconds and len(self._continued) < _MOST_FILES and not _is_code(path):
             self._continued.setdefault(os.path.abspath(path), changed_seconds)  # noqa: PTH100
 
     def _note_begun_anew(self, path: str) -> None:
-        """A file is about to lose its content; in a training that goes on, it is the training's."""
         path = os.path.abspath(path)  # noqa: PTH100
         if self._doubt is not None:
             self._begun_anew.pop(path, None)
@@ -160,18 +156,15 @@ class EarlierFiles:
         return not is_known and len(self._begun_anew) < _MOST_FILES
 
     def _lacks_content(self, path: str) -> bool:
-        """Whether what an earlier attempt wrote to a file while it trained is in it no more."""
         anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
         if self._doubt is None or anew is None or anew.changed_seconds < self._began_seconds:
             return False
         return _digest_of(path) != anew.content
 
     def put_back(self, path: Path) -> None:
-        """A file has the content again that belongs to the restored state."""
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
-        """One of SQLite, which stays open."""
         if self._listening:
             self._databases.setdefault(path, _changed_database(path))
             if script_frame(frame):
@@ -225,7 +218,6 @@ class EarlierFiles:
             self._tell(path)
 
     def _looked_for(self, pattern: str) -> None:
-        """Of the files that the script has removed."""
         pattern = os.path.abspath(pattern)  # noqa: PTH100
         for path in fnmatch.filter(self._begun_anew, pattern):
             if os.path.dirname(path) == os.path.dirname(pattern) or "**" in pattern:  # noqa: PTH120
@@ -254,7 +246,6 @@ EARLIER = EarlierFiles()
 
 
 def _digest_of(path: str) -> str:
-    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
     if not Path(path).is_file():
         return ""  # to open a pipe waits for who writes to it
     try:
@@ -270,7 +261,6 @@ def _is_own_look(frame: types.FrameType | None) -> bool:
 
 
 def _changed_seconds(path: str) -> float:
-    """When it was changed last; 0 for what is not there."""
     try:
         return Path(path).stat().st_mtime
     except (OSError, ValueError):

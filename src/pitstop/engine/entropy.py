@@ -32,7 +32,6 @@ class Entropy:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process and the thread that draws in a fixed order."""
         return os.getpid() == self._pid and threading.current_thread() is threading.main_thread()
 
     def bits(self, purpose: str, count: int) -> int:
@@ -66,7 +65,6 @@ def use(key: str) -> None:
 
 
 def is_here() -> bool:
-    """Whether this process has a part of the run's entropy, and this thread draws from it."""
     return _current is not None and _current.is_here
 
 
@@ -81,7 +79,6 @@ def bits(purpose: str, count: int) -> int:
 
 
 def drawn() -> dict[str, int]:
-    """How many numbers have been drawn for each purpose, whichever was first."""
     return dict(sorted(_current.drawn.items())) if _current is not None else {}
 
 

@@ -56,7 +56,6 @@ def carrying_out(session: Session) -> Iterator[None]:
 
 
 def refuse(session: Session, problem: PitstopError) -> NoReturn:
-    """Tells why nothing can be exported, and leaves the script (`ExportEnded`)."""
     session.report(Notice(REFUSED, problem.message, problem.remedy))
     raise ExportEnded(EXIT_REFUSED)
 

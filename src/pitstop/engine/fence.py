@@ -38,14 +38,11 @@ class Watched(Protocol):
 
     attempt_dir: Path
 
-    def report(self, event: Event) -> None:
-        """Sends an event to the journal."""
+    def report(self, event: Event) -> None: ...
 
-    def give_up_snapshots(self, error: Exception) -> None:
-        """Takes no further snapshot, and says so."""
+    def give_up_snapshots(self, error: Exception) -> None: ...
 
-    def phase(self) -> Phase:
-        """What the trainer is doing."""
+    def phase(self) -> Phase: ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,6 @@ class Fence:
         self._pid = os.getpid()
 
     def tell(self, session: Watched) -> None:
-        """From now on failures are told here, first those that came before."""
         self._session, self._pid = session, os.getpid()
         early, self._early = self._early, []
         for failure in early:

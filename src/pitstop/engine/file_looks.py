@@ -31,10 +31,7 @@ class FileLooks:
     def __init__(
         self, tell: Callable[[str, float], None], tell_pattern: Callable[[str], None]
     ) -> None:
-        """Calls `tell` with the path of each, and when it was changed last, in seconds.
-
-        It is 0 for what is not there.  `tell_pattern` gets which files are looked for together.
-        """
+        """`tell` gets a path, and when it was changed last, in seconds; 0 for what is not there."""
         self._tell, self._tell_pattern = tell, tell_pattern
         self._is_on = self._is_hooked = False
         self._stat = os.stat
@@ -150,7 +147,6 @@ _PATTERNS: dict[str, Callable[..., str]] = {
 
 
 def _is_look(frame: types.FrameType) -> bool:
-    """Whether the script lists a folder, and not a part of the library that looks for a pattern."""
     is_of_pattern = frame.f_code.co_filename.endswith(_GLOBBING) and frame.f_code.co_name not in (
         "iterdir",
         "glob",

@@ -84,7 +84,6 @@ class Difference:
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Difference, ...]:
-    """What differs between two mappings of an identity, in the order of `now`."""
     names = [*now, *(name for name in before if name not in now)]
     pairs = ((name, before.get(name, ""), now.get(name, "")) for name in names)
     return tuple(Difference(*each) for each in pairs if each[1] != each[2])
@@ -112,7 +111,6 @@ class RestorePoint:
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended; also by an exception that the script has caught."""
         return bool(self.milestone)
 
     @classmethod

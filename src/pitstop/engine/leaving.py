@@ -48,7 +48,6 @@ def ending_threads() -> Iterator[None]:
 
 
 def end_process(leaves: LeavesScript) -> None:
-    """Ends the process with the exit code of `leaves`; what was printed or written is kept."""
     # Some hundred thousand objects, of a few thousand classes: `IOBase` is slow to ask.
     objects = gc.get_objects()
     files = {kind for kind in {type(each) for each in objects} if issubclass(kind, io.IOBase)}

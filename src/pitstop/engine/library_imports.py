@@ -40,11 +40,9 @@ class LibraryImports:
         self._began = _conditions()
 
     def look(self) -> None:
-        """A framework is about to be imported."""
         self.unprepared = self.unprepared and _conditions() == self._began
 
     def write(self, folder: Path) -> None:
-        """Leaves the list there; nothing where the script has prepared its imports."""
         if self.unprepared:
             draft = folder / f"{IMPORTS_FILE}.part"
             draft.write_text(json.dumps(list(_modules())))

@@ -45,14 +45,9 @@ class Lockstep:
         return True
 
     def saves_at(self, step: int) -> bool:
-        """Whether all members save their state at the end of this step.
-
-        It is the first boundary at the step that was ordered, or behind it: a call may run several.
-        """
         began = self._ended_before if self._ended_before >= 0 else step - 1
         return began < self._beacon.snapshot_order() <= step
 
     def raise_stop(self) -> None:
-        """Raises the stop word; that of several members is raised where all can obey it."""
         if not self.agreed:
             self._beacon.request_stop(Stop.GRACEFUL)

@@ -47,11 +47,9 @@ class MadeFolders:
 
     @property
     def paths(self) -> list[str]:
-        """Absolute, in the order in which they were made."""
         return list(self._paths)
 
     def watch(self, attempt_dir: Path | None = None) -> None:
-        """From now on; without the folder of an attempt, where nobody makes a folder again."""
         if attempt_dir is not None:
             self._file = attempt_dir / FOLDERS_FILE
             # Those that the script made in earlier attempts of the run.
@@ -63,8 +61,6 @@ class MadeFolders:
         subscribe(("os.mkdir",), self._on_event)
 
     def made_again(self, original: Callable[..., None]) -> Callable[..., None]:
-        """An `os.mkdir` that makes each folder of an earlier attempt once more."""
-
         @functools.wraps(original)
         def mkdir(path: Any, *arguments: Any, **options: Any) -> None:
             if not self._is_of_earlier(path, sys._getframe(1)):

@@ -49,11 +49,6 @@ class TrainingMatch:
 
 
 def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False) -> TrainingMatch:
-    """The saved training that a call is.
-
-    `strayed`: a training before it went another way than in the run so far, so that only equal
-    random numbers and first weights show that this one does not.
-    """
     if now.cells:
         return _match_cells(now, saved)
     if strayed:
@@ -127,7 +122,6 @@ def _verdict_of(
 
 
 def what_differs(before: Identity, now: Identity) -> tuple[Difference, ...]:
-    """Parts that a training computes with, where they are not as they were."""
     seed = differences({RANDOM_SEED: before.seed}, {RANDOM_SEED: now.seed})
     return (
         *differences(before.settings, now.settings),
@@ -139,19 +133,16 @@ def what_differs(before: Identity, now: Identity) -> tuple[Difference, ...]:
 
 
 def is_changed(now: Identity, before: Identity) -> bool:
-    """Whether the user has changed the script, or its command."""
     return (now.program, now.command) != (before.program, before.command)
 
 
 def is_same_call(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
-    """Whether two calls stand at one place of the program, in one iteration of its loops."""
     if not _stands_where(now, before, saved):
         return False
     return _is_alone(now, saved) or (now.ordinal, now.visit) == (before.ordinal, before.visit)
 
 
 def replaces(now: Identity, before: Identity) -> bool:
-    """Whether a call stands for a saved training, the same one or a changed one."""
     places = [(each.frames, each.counters, each.arguments, each.process) for each in (now, before)]
     return places[0] == places[1] and (now.complete or is_changed(now, before))
 
@@ -169,7 +160,6 @@ def _stands_where(now: Identity, before: Identity, saved: Sequence[RestorePoint]
 
 
 def _is_alone(now: Identity, saved: Sequence[RestorePoint]) -> bool:
-    """Whether the place tells all: no other saved training has it."""
     return now.complete and sum(_stands_where(now, each.identity, saved) for each in saved) == 1
 
 
@@ -186,7 +176,6 @@ def _is_at_its_place(now: Identity, training: RestorePoint, saved: Sequence[Rest
 
 
 def _computes_the_same(now: Identity, before: Identity) -> bool:
-    """Whether it must come to the same bits, wherever it is called and after what."""
     if what_differs(before, now) or now.random != before.random:
         return False
     same_place = (now.counters, now.arguments) == (before.counters, before.arguments)

@@ -30,7 +30,6 @@ _pending: deque[Any] = deque(maxlen=_MOST_PENDING)
 
 
 def watch() -> None:
-    """Puts itself in front of the client that all ways to log lead to."""
     client = sys.modules[_MODULE].TrackingServiceClient
     create_run, log_batch, log_metric = client.create_run, client.log_batch, client.log_metric
 
@@ -100,6 +99,5 @@ def capture() -> dict[str, dict[str, int]]:
 
 
 def restore(saved: Mapping[str, dict[str, int]]) -> None:
-    """Of each metric so many values as there were then count as made."""
     for run_id, made in saved.items():
         _made.setdefault(run_id, {}).update(made)

@@ -27,7 +27,6 @@ class Outside:
         self._steps = False
 
     def watch(self) -> None:
-        """In a process that may train, from now on."""
         os.urandom = self._drawing(os.urandom)
         # It has a name of its own for it, which `secrets` and `SystemRandom` use.
         if hasattr(known := sys.modules.get("random"), "_urandom"):
@@ -35,11 +34,9 @@ class Outside:
         subscribe(("os.putenv", "os.unsetenv"), self._on_event)
 
     def begin(self, doubt: Callable[[str], None]) -> None:
-        """A training begins; `doubt` is told why it is not exact."""
         self._doubt, self._steps = doubt, False
 
     def begin_steps(self) -> None:
-        """What is set from now on is not set again by a resume."""
         self._steps = True
 
     def leave(self) -> None:

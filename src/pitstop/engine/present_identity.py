@@ -41,7 +41,6 @@ _Targets = tuple[str, ...]
 
 
 def identity_of_present_call(seed: int | None) -> Identity:
-    """The place of the call that runs now, in the program, the command and the process."""
     return replace(
         site_of(list(_stack(sys._getframe(1)))),
         process=process_name(),
@@ -52,7 +51,6 @@ def identity_of_present_call(seed: int | None) -> Identity:
 
 
 def held_by_callers() -> dict[str, str]:
-    """What the callers' names hold now, see `Identity.names`."""
     return site_of(list(_stack(sys._getframe(1)))).names
 
 
@@ -69,7 +67,6 @@ def process_name() -> str:
 
 @functools.cache
 def _program_digest() -> str:
-    """Of the text of the script and of its own modules, as they are at the first training."""
     files = {str(getattr(module, "__file__", None) or "") for module in user_modules().values()}
     texts = []
     for file in sorted(filter(None, files)):
@@ -81,7 +78,6 @@ def _program_digest() -> str:
 
 
 def own_sources() -> dict[str, str]:
-    """Digests of the files that the script's modules came from, by path."""
     found: dict[str, str] = {}
     files = [vars(module).get("__file__") for module in user_modules().values()]
     for path in (Path(file).absolute() for file in files if file):
@@ -100,7 +96,6 @@ def enclosing_loops(code: types.CodeType, at: int) -> tuple[_Targets, ...]:
 
 @functools.lru_cache(maxsize=256)
 def _spans(code: types.CodeType) -> dict[int, tuple[int, _Targets]]:
-    """By the offset at which a loop begins: where it ends, and its targets."""
     instructions = list(dis.get_instructions(code))
     places = {each.offset: place for place, each in enumerate(instructions)}
     ends: dict[int, int] = {}
@@ -115,7 +110,6 @@ def _spans(code: types.CodeType) -> dict[int, tuple[int, _Targets]]:
 
 
 def _targets(instructions: Sequence[dis.Instruction]) -> Iterator[str]:
-    """The names stored to behind a `FOR_ITER`; nothing where there is none."""
     found = iter(each for each in instructions if each.opname not in _PREPARE)
     if next(found).opname != "FOR_ITER":
         return
@@ -136,14 +130,12 @@ def _targets(instructions: Sequence[dis.Instruction]) -> Iterator[str]:
 
 
 def names_on_stack() -> dict[str, Any]:
-    """The names that functions of the script have now, by function."""
     users = [each for each in _stack(sys._getframe(1)) if is_user_file(each.f_code.co_filename)]
     inner = [frame for frame in users if frame.f_code.co_flags & inspect.CO_OPTIMIZED]
     return {f"{place} {each.f_code.co_name}": _names(each) for place, each in enumerate(inner)}
 
 
 def site_of(stack: list[types.FrameType]) -> Identity:
-    """The place of a call, from the frames that lead to it, outermost first."""
     users = [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
     counters: list[str] = []
     arguments: list[str] = []
@@ -206,7 +198,6 @@ def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) 
 
 
 def _names(frame: types.FrameType) -> Mapping[str, Any]:
-    """The names of a frame with their values, without a trace of the look."""
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the frame has its names in a dict
         return frame.f_locals
     if _NAMESPACES & set(frame.f_code.co_names):
@@ -246,7 +237,6 @@ def _described(frame: types.FrameType) -> str:
 
 
 def _call_of(frame: types.FrameType) -> tuple[str, int]:
-    """What a frame calls now, and how many equal calls stand before it in its function."""
     # The offset is that of the call, or of the room for its caches behind it.
     calls = _calls(frame.f_code)
     before = [offset for offset in calls if offset <= frame.f_lasti]
@@ -255,7 +245,6 @@ def _call_of(frame: types.FrameType) -> tuple[str, int]:
 
 @functools.lru_cache(maxsize=256)
 def _calls(code: types.CodeType) -> dict[int, tuple[str, int]]:
-    """By offset: what is called there, and how many equal calls stand before it."""
     seen: dict[str, int] = {}
     found = {}
     for each in dis.get_instructions(code):

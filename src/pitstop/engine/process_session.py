@@ -25,7 +25,6 @@ _witnesses: dict[int, Witness] = {}
 
 
 def current() -> Session | None:
-    """The session of this process, None before it is opened."""
     return _sessions.get(os.getpid())
 
 
@@ -54,7 +53,6 @@ def open_session(
 
 
 def leave_session() -> None:
-    """This process goes on without its run, and may open the session of another attempt."""
     session = _sessions.pop(os.getpid(), None)
     if session is not None:
         session.leave()
@@ -80,7 +78,6 @@ def _report(event: Event) -> None:
 def report_unavailable(
     socket_path: str, versions: Mapping[str, str], problem: UnsupportedVersion
 ) -> None:
-    """Tells the supervisor why; nothing, where it does not listen to this process."""
     try:
         # A process has one session: another would take the place of its first.
         session = current() or _unavailable.get(os.getpid())

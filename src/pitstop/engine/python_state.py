@@ -84,7 +84,6 @@ class Encoder:
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
 
     def encode(self, value: Any) -> Any:
-        """The JSON form of a value, which `decode` takes back; or `NotPortable` is raised."""
         try:
             return self._encode(value, "")
         except RecursionError:

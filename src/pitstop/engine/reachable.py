@@ -42,7 +42,6 @@ _LIBRARIES: dict[str, types.ModuleType] = {}
 
 
 def user_modules() -> dict[str, types.ModuleType]:
-    """The script and the modules of its own that it has imported, by name."""
     found = {
         name: module
         for name, module in sys.modules.copy().items()
@@ -101,7 +100,6 @@ def _walk(
     kinds: tuple[type, ...],
     behind: Callable[[str, Any], Iterator[Reference]],
 ) -> Iterator[Reference]:
-    """What is of these kinds, once each; it is not followed."""
     seen: dict[int, Any] = {}
     waiting = deque(roots)
     while waiting and len(seen) < _MOST_OBJECTS:
@@ -134,7 +132,6 @@ def _named_in(
 def references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
-    """What an object leads to, each with a readable name; `modules` are the script's own."""
     kind = type(value)
     for base, follow in _FOLLOWED.items():
         if issubclass(kind, base):
@@ -148,7 +145,6 @@ def references(
 
 
 def names_of(module: types.ModuleType) -> dict[str, Any]:
-    """What a module of the user's defines, without what the shell of a notebook adds."""
     names = vars(module)
     if module.__name__ not in _CELLS:
         return names
@@ -234,7 +230,6 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
 
 
 def is_of(kind: type, modules: Mapping[str, Any]) -> bool:
-    """Whether a class, or one that it inherits from, is defined in one of these modules."""
     return any(base.__module__ in modules for base in kind.__mro__)
 
 
@@ -251,6 +246,5 @@ def _is_user_module(name: str, module: types.ModuleType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> frozenset[str]:
-    """The names of globals and attributes in a function and in the functions inside of it."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     return frozenset(code.co_names).union(*map(names_in, inner))

@@ -78,7 +78,6 @@ class _Walk:
         self._seen: list[Any] = []
 
     def follow_names(self, code: types.CodeType, names: Mapping[str, Any]) -> None:
-        """Reaches what a code names, and what the functions inside of it name."""
         for inner in _codes(code):
             for name in inner.co_names:
                 if name in names:
@@ -87,7 +86,6 @@ class _Walk:
                         self._reach_named(inner, names[name])
 
     def reach(self, name: str, value: Any) -> None:
-        """Takes the digest of what the user has defined, and goes on from there."""
         value = inspect.unwrap(value) if callable(value) else value
         if any(value is each for each in self._seen):
             return
@@ -126,7 +124,6 @@ class _Walk:
                 self.reach_members(f"{name}.{key}", each)
 
     def reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
-        """Objects that an object holds, also in a collection."""
         try:
             members = list(value.values()) if isinstance(value, Mapping) else value
             if not isinstance(members, list | tuple | types.ModuleType):
@@ -139,7 +136,6 @@ class _Walk:
                 self.reach_members(name, each, depth - 1)
 
     def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:
-        """What a code names of a module of the user's."""
         if module.__name__ in self._modules and not self._whole_modules:
             self._add_plain(module.__name__, code, vars(module))
             for name in sorted({*code.co_names} & vars(module).keys()):
@@ -181,7 +177,6 @@ class _Walk:
                         self.reach_members(name, each)
 
     def _add_plain(self, name: str, code: types.CodeType, names: Mapping[str, Any]) -> None:
-        """The plain values that a function reads from outside, and the environment's variables."""
         inside = sorted({each for part in _codes(code) for each in part.co_names})
         outside = (each for each in inside if each in names and each not in _ENVIRONMENT)
         self._add(name, describe({each: _plain_in(names[each]) for each in outside}))

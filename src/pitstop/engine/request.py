@@ -22,7 +22,6 @@ from pitstop.link.wire import Connection
 
 
 def request(socket_path: str, body: Message) -> Message | None:
-    """What the supervisor that listens there answers; None where nobody does."""
     try:
         connection = Connection.connect(socket_path)
     except PeerFault:

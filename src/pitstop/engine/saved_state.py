@@ -23,7 +23,6 @@ _PREFIX = "last_epoch/"
 
 
 def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
-    """The outcome of a training with the end of its last epoch, as far as they differ."""
     if last is None:
         return outcome
     members = {
@@ -104,7 +103,6 @@ class MappedTensors(Mapping[str, memoryview]):
         self._files = files
 
     def __getitem__(self, name: str) -> memoryview:
-        """The bytes of a tensor: no copy where they lie together in one file."""
         parts = [
             self._files[file][offset_bytes : offset_bytes + size_bytes]
             for file, offset_bytes, size_bytes in self._ranges[name]

@@ -34,7 +34,6 @@ class ScriptRandom:
         self._found: dict[str, Any] = {}
 
     def look(self, roots: Mapping[str, Any], opened: Callable[[type], bool]) -> None:
-        """Looks again; see `reachable.find` for the arguments."""
         found = reachable.find(roots, KINDS, opened)
         own = {name: each for name, each in found.items() if _has_own_state(each)}
         # Under the name that each had first: an attribute may name another one now.
@@ -46,16 +45,13 @@ class ScriptRandom:
         self._found = kept
 
     def capture(self) -> dict[str, Any]:
-        """The state of each generator by its name, as plain values."""
         return {name: state_of(generator) for name, generator in self._found.items()}
 
     def restore(self, states: Mapping[str, Any]) -> None:
-        """Sets the generators that have a state here; the others are left alone."""
         for name in states.keys() - set(self.missing(states)):
             set_state(self._found[name], states[name])
 
     def missing(self, states: Mapping[str, Any]) -> list[str]:
-        """Names in these states that no generator of the same kind is found under."""
         return sorted(
             name
             for name, state in states.items()
@@ -89,7 +85,6 @@ def _fits(generator: Any, state: Any) -> bool:
 
 
 def state_of(generator: Any) -> Any:
-    """The state of a generator of one of `KINDS`, as plain values."""
     if isinstance(generator, random.Random):
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
@@ -147,7 +142,6 @@ def level_of_workers(dataset: Any) -> Exactness | None:
 
 
 def _draws_in_items(dataset: Any) -> bool:
-    """By the names in the code that makes an item, and in the methods that this calls."""
     waiting, seen, draws = ["__getitem__"], set[str](), False
     own = getattr(dataset, "__dict__", {})
     for name in waiting:

@@ -99,7 +99,6 @@ class Session:
         self.snapshots.give_up(error)
 
     def start_from(self) -> str:
-        """The saved weights that this attempt begins with; empty when it has its own state."""
         return "" if self.trainings.newest else self.settings.start_from
 
     def fetch(self, point: RestorePoint) -> SavedState:

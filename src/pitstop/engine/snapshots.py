@@ -87,7 +87,6 @@ class Snapshots:
         self._copier.close()
 
     def not_finite(self) -> None:
-        """A number is not: what follows is not saved where the run goes back before it."""
         self._given_up |= self._settings.rolls_back
 
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
@@ -117,7 +116,6 @@ class Snapshots:
         )
 
     def give_up(self, error: Exception) -> None:
-        """Our own code failed: the user's training goes on without snapshots."""
         if not self._given_up:
             self._given_up = True
             self._supervisor.report(copier.pitstop_failed(error))
@@ -142,7 +140,6 @@ class Snapshots:
         return self._snapshot(take, "cadence", durable=False)
 
     def cost_measured(self, seconds: float) -> None:
-        """What the last snapshot cost the training, as the steps behind it tell."""
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
     def milestone(self, take: Callable[[], StateCapture | None]) -> None:
@@ -167,12 +164,10 @@ class Snapshots:
             self._cadence.taken(cut.position.step, time.monotonic_ns())
 
     def keep_behind_error(self, cut: StateCapture | None) -> None:
-        """An exception leaves a fit behind this cut; the process may end, and its memory stays."""
         if cut is not None and not self._given_up and not self._durability.pending:
             self._copier.copy_now(cut, "exception", durable=False)
 
     def epoch_ended(self, cut: StateCapture | None, metrics: dict[str, float]) -> None:
-        """The metrics of an epoch are known: its held end is kept if they are among the best."""
         if cut is None or self._given_up or not self.bests.accepts(cut.position.step, metrics):
             return
         self._durability.wait(self._nobody_stops)
@@ -203,7 +198,6 @@ class Snapshots:
         return not self._supervisor.stop_requested()
 
     def _take_request(self) -> str | None:
-        """The name, or nothing, of a checkpoint that was asked for since; None when none was."""
         before, self._checkpoints_seen = self._checkpoints_seen, self._beacon.checkpoint_requests()
         return None if self._checkpoints_seen == before else self._beacon.take_checkpoint_name()
 

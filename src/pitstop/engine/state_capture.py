@@ -69,7 +69,6 @@ class HeldTensor:
 
     @classmethod
     def of_array(cls, name: str, array: Any) -> HeldTensor:
-        """The bytes of a NumPy array that nobody changes any more."""
         return cls.of_bytes(name, array.reshape(-1).data.cast("B") if array.size else b"")
 
     @classmethod
@@ -106,5 +105,4 @@ class StateCapture:
         return replace(self, state=self.state | {"name": name})
 
     def measured(self, metrics: dict[str, float]) -> StateCapture:
-        """The same cut with the logs of the epoch at whose end it stands."""
         return replace(self, state=self.state | {"metrics": metrics})

@@ -33,7 +33,6 @@ class StepClock:
         self._slowed: list[float] = []
 
     def snapshot_taken(self) -> None:
-        """A snapshot was taken at the boundary that begins the next step."""
         self._awaited = _AFFECTED_STEPS
         self._slowed.clear()
 
@@ -81,11 +80,9 @@ class StepBoundary:
         self._clock = StepClock()
 
     def start(self) -> None:
-        """The next step is the first; the time before it does not count."""
         self.passed_ns = time.monotonic_ns()
 
     def measure(self, now_ns: int) -> None:
-        """A step has ended, that began at the boundary before."""
         self._note_cost(self._clock.lap((now_ns - self.passed_ns) / 1e9))
         self._session.beacon.write_step_seconds(self._clock.typical_seconds)
 
@@ -93,7 +90,6 @@ class StepBoundary:
         self._session.steps.record(record)
 
     def reach(self, step: int, epoch: int, step_in_epoch: int, loss: float, now_ns: int) -> None:
-        """Publishes the position that the training has reached; `epoch` is counted from 0."""
         self.passed_ns = now_ns
         self._session.beacon.write_position(step, epoch, step_in_epoch, now_ns, loss)
 

@@ -33,7 +33,6 @@ class StepRecorder:
         self._given_up = False
 
     def record(self, record: StepRecord) -> None:
-        """Writes a record; the file is begun with the first one."""
         if self._given_up:
             return
         try:
@@ -74,7 +73,6 @@ class LossWatch:
     def tell(
         self, place: _Place, metric: str, value: str, learning_rate: Callable[[], float | None]
     ) -> None:
-        """The loss, or a weight whatever the loss was, is not finite behind a step."""
         if not self._reported:
             self._reported = True
             recent = list(self._recent)
@@ -96,7 +94,6 @@ class Vitals:
         self._every_ns = int(every_seconds * 1e9)
 
     def tell(self, facts: Callable[[], Mapping[str, Any]]) -> None:
-        """Tells it, with what the framework knows, and plans the next time by what it cost."""
         before_ns = time.thread_time_ns()
         self._send(
             VitalsReport(
@@ -111,6 +108,5 @@ class Vitals:
         self.due_ns = time.monotonic_ns() + max(self._every_ns, int(cost_ns / _MOST_SHARE))
 
     def waited(self, share: float, step_seconds: float) -> None:
-        """Steps waited for input for this share of the time that they took."""
         self.input_seconds = (self.input_seconds or 0.0) + share * step_seconds
         self.step_seconds = (self.step_seconds or 0.0) + step_seconds

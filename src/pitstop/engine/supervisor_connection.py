@@ -25,11 +25,7 @@ def watch(
     stops: Callable[[], bool] = lambda: True,
     wait: Callable[[float], None] = time.sleep,
 ) -> threading.Thread:
-    """Looks for the supervisor's end, in a thread of its own.
-
-    When nobody has asked for a stop some time after it, this process does so itself, where it
-    `stops`: one that was not started by the supervisor goes on.  The last checkpoint stands.
-    """
+    """Asks for a stop, in a thread, where nobody has some time after the supervisor's end."""
     # A descriptor of its own: the session may close the connection at any time.
     fd = os.dup(connection.fileno())
 
@@ -70,11 +66,9 @@ class SupervisorConnection:
 
     @property
     def is_over(self) -> bool:
-        """Whether the attempt ends, or nobody is there to save it."""
         return self.stop_requested() or self._connection is None or self._connection.is_closed()
 
     def close(self) -> None:
-        """The process goes on without its run, which ends for it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.shut_down()

@@ -36,7 +36,6 @@ def _watch(ours: str) -> None:
 
 
 def capture() -> dict[str, Any]:
-    """Of each tracker that the script uses: what its runs have been given."""
     found: dict[str, Any] = {}
     for name, (_, ours) in _TRACKERS.items():
         if ours in sys.modules:

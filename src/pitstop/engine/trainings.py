@@ -27,15 +27,12 @@ class Trainings:
     # -- known by their number: loops of the script's own ------------------------------
 
     def next_index(self) -> int:
-        """The number of a loop that begins: trainings are counted from 0."""
         return self._beacon.take_training()
 
     def is_past(self, index: int) -> bool:
-        """Whether an earlier attempt was beyond this training when it ended."""
         return any(point.fit > index for point in self._points)
 
     def point_for(self, index: int) -> RestorePoint | None:
-        """The state that the loop of this number is to restore; None to begin it."""
         loops = (point for point in self._points if point.is_loop)
         return next((point for point in loops if point.fit == index), None)
 
@@ -48,13 +45,11 @@ class Trainings:
 
     @property
     def newest(self) -> RestorePoint | None:
-        """The last state there is to restore; None on a fresh start."""
         return self._points[-1] if self._points else None
 
     # -- known by what they are ----------------------------------------------------------
 
     def count(self, frames: tuple[str, ...]) -> tuple[int, int]:
-        """A training begins at this place: how many began before it, and how many there."""
         found = self.begun, self._visits[frames]
         self.begun += 1
         self._visits[frames] += 1
@@ -98,13 +93,11 @@ class Trainings:
         return newest.left_out > 0 and identity.ordinal < newest.ordinal
 
     def claim(self, point: RestorePoint) -> None:
-        """A call is this training: its number is taken, and it is known what came before it."""
         self._claimed.add(point.fit)
         self._passed |= {each.fit for each in self._known() if each.fit < point.fit}
         self._beacon.take_training(point.fit)
 
     def begin_another(self) -> int:
-        """The number of a training that is none of the saved ones."""
         number = self._beacon.take_training(
             1 + max((each.fit for each in self._points), default=-1)
         )
@@ -114,12 +107,10 @@ class Trainings:
     # -- of a process that goes on behind the end of an attempt ------------------------------
 
     def follow(self, before: Trainings) -> None:
-        """What the process has trained in the attempt before is over, unless it is reopened."""
         self._claimed = before._claimed | before._begun
         self._visits, self.begun = before._visits, before.begun
 
     def reopen(self, number: int) -> None:
-        """A training that a stop has ended may be gone on with."""
         self._claimed.discard(number)
 
     @property

@@ -108,7 +108,6 @@ def match(
 def what_fits(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> tuple[list[tuple[SavedVariable, int]], list[str]]:
-    """Who takes what by the path alone, and the labels of the values that nobody takes."""
     paths = Counter(each.path for each in present), Counter(item.path for item in saved)
     by_path = {each.path: each for each in present}
     pairs, left = [], []
@@ -124,7 +123,6 @@ def what_fits(
 
 
 def reshaped(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> list[str]:
-    """Which of a model's variables are new or have another form, for a message."""
     before = {item.path: item for item in saved}
     pairs = [(before.get(each.path), each) for each in present]
     return [
@@ -143,7 +141,6 @@ def fits(item: SavedVariable, variable: PresentVariable) -> bool:
 
 
 def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
-    """Whether two variables are one by their names, and fit."""
     if not item.name:
         return fits(item, variable)
     if variable.alive and (item.path, item.owned) != (variable.path, variable.owned):
@@ -152,7 +149,6 @@ def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
 
 
 def named(items: Collection[SavedVariable]) -> str:
-    """The first of them, for a message."""
     labels = [item.label for item in items]
     more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
     return ", ".join(labels[:_SHOWN]) + more
@@ -216,7 +212,6 @@ def _of_one_model(
 def _but_for_save_counters(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> VariableMatch | None:
-    """The same order, but for the counters of checkpoints that the script restores by now."""
     others = [each for each in saved if each.path != _SAVE_COUNTER]
     if len(others) == len(saved):
         return None
@@ -234,7 +229,6 @@ def _but_for_save_counters(
 def _latest(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> VariableMatch | None:
-    """The last ones are the same, where the script has left out what made those before them."""
     count = len(present)
     in_turn = list(zip(saved[-count:], present, strict=False))
     if any(item.owned for item in saved) or not all(is_same(*pair) for pair in in_turn):
@@ -250,7 +244,6 @@ def _without(first: str, path: str) -> str:
 
 
 def _alone(paths: Collection[str]) -> dict[str, str]:
-    """Those that are alone of their kind, by their words without numbers."""
     words = {path: "/".join(_counted(path)[0]) for path in paths}
     once = _once(words.values())
     return {each: path for path, each in words.items() if each in once}
@@ -277,7 +270,6 @@ def _renumbered(pairs: Sequence[tuple[SavedVariable, PresentVariable]]) -> bool:
 
 
 def _rises(group: Sequence[tuple[_Numbers, _Numbers]]) -> bool:
-    """Whether the higher number became the higher one; equal ones stayed equal."""
     ordered = sorted(group)
     return all(
         (before < other) == (now < further) and now <= further

@@ -99,7 +99,6 @@ def _id(length: int = 8) -> str:
 
 
 def capture() -> dict[str, Any]:
-    """By run: the step of its next row, and the last rows."""
     since = time.monotonic() - _TAIL_SECONDS
     return {
         name: {
@@ -111,7 +110,6 @@ def capture() -> dict[str, Any]:
 
 
 def restore(saved: Mapping[str, Any]) -> None:
-    """The next row of each run has the step that it had at the cut."""
     for name, known in saved.items():
         if rows := _runs.get(name):
             for step, text in known["last"]:
@@ -122,7 +120,6 @@ def restore(saved: Mapping[str, Any]) -> None:
 
 
 def _steps_in_files(run: Any) -> int:
-    """The step behind the last one of this run that earlier processes have left here."""
     own = Path(run.settings.sync_file)
     files = Path(run.settings.wandb_dir).glob(f"*-{run.id}/{own.name}")
     return max((_steps_in(each) for each in files if each != own), default=0)

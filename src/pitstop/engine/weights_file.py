@@ -79,7 +79,6 @@ def _identify_folder(path: Path) -> WeightsFile:
 
 
 def _newest_prefix(folder: Path) -> Path | None:
-    """The checkpoint that the folder's `checkpoint` file names, or the only one in it."""
     state = folder / "checkpoint"
     lines = state.read_text(encoding="utf-8").splitlines() if state.is_file() else []
     for line in lines:

@@ -49,7 +49,6 @@ class ExitWatch:
         self._thread_hook = threading.excepthook
 
     def install(self) -> None:
-        """Takes the place of `sys.exit`, `os._exit`, `os.abort`, `exit` and `quit`."""
         for module, name in _CALLS:
             setattr(module, name, self._told(f"{module.__name__}.{name}", getattr(module, name)))
         for name in _QUITTERS:
@@ -130,7 +129,6 @@ class WorkerWatch:
         self._ended_by_us: set[int] = set()
 
     def install(self) -> None:
-        """Takes the place of two methods of `multiprocessing`'s handle of a process."""
         watch = self
 
         def poll(popen: Any, flag: int = os.WNOHANG) -> int | None:
@@ -150,7 +148,6 @@ class WorkerWatch:
 
     @observing()
     def collected(self, pid: int, code: int) -> None:
-        """A child has ended with this code, negative for a signal."""
         if os.getpid() != self._pid or pid in self._ended_by_us:
             return
         if code < 0:
@@ -177,7 +174,6 @@ def is_own_file(filename: str) -> bool:
 
 @functools.lru_cache(maxsize=_MOST_FILES)
 def is_user_file(filename: str) -> bool:
-    """Whether a source file is the user's: no library, not generated, not ours."""
     return not (
         filename.startswith((*_LIBRARIES, "<"))
         or is_own_file(filename)
@@ -187,7 +183,6 @@ def is_user_file(filename: str) -> bool:
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The same traceback, our frames unlinked; the frames left are the originals."""
     kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
     for link, following in zip_longest(kept, kept[1:]):
         link.tb_next = following
@@ -201,7 +196,6 @@ def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def clean(error: BaseException) -> None:
-    """Cuts our frames out of an exception and of those it came from."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -243,7 +237,6 @@ class Witness:
         beacon: Beacon,
         callback_of: Callable[[FrameType], str],
     ) -> None:
-        """Watches nothing until `install`; `callback_of` names the callback of a frame, if any."""
         self._report = report
         self.beacon = beacon
         self._callback_of = callback_of
@@ -318,7 +311,6 @@ def leave_out_last_collection() -> None:
 
 
 def _has_buffer(kind: type) -> bool:
-    """Whether objects of this class are files, or writers of TensorFlow's."""
     if issubclass(kind, io.IOBase):
         return True
     is_framework = str(kind.__module__).startswith(_FRAMEWORK)

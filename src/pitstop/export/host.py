@@ -77,7 +77,6 @@ class Host:
         scratch: Path,
         source: Source | None = None,
     ) -> None:
-        """Starts nothing yet; without a `source` there is no saved state to give."""
         self._settings = settings
         self._scratch = scratch
         self._source = source
@@ -186,7 +185,6 @@ def _start(script: Script, socket_path: str) -> subprocess.Popen[bytes]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Leaves nothing of the script behind, also when we are interrupted."""
     send_to_group(signal.SIGKILL, child.pid)
     child.wait()
 
@@ -221,7 +219,6 @@ def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
 
 
 def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | EnvironmentFault:
-    """Why a script has not done what it was run for; where it does not say, how it ended."""
     for event in outcome.events:
         if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
             return UserError(event.message, event.remedy)

@@ -59,7 +59,6 @@ def find_nan(
 
 
 def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
-    """The attempt and the step to look at."""
     bad = [entry for entry in entries if isinstance(entry.event, events.NonFiniteLoss)]
     loops = {
         entry.attempt

@@ -49,7 +49,6 @@ class MemoryNeed:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the script's batch does; None where nobody knows."""
         if not self.is_measured:
             return False
         if self.left_bytes is None or self.peak_bytes is None:
@@ -79,7 +78,6 @@ class MemoryPlan:
 
     @property
     def fits(self) -> bool:
-        """Nothing is known that speaks against it."""
         return all(each.fits is not False for each in self.needs)
 
 
@@ -135,7 +133,6 @@ def _need(
     peak_of: Callable[[StepMemory], int],
     left_bytes: int | None,
 ) -> MemoryNeed:
-    """A straight line through the smallest and the largest batch that were measured."""
     if not good:
         return MemoryNeed(name, None, False, None, left_bytes, None)
     first, last = good[0], good[-1]
@@ -170,7 +167,6 @@ def _tells_enough(told: Iterable[StepMemory]) -> bool:
 
 
 def _was_short(outcome: Outcome, found: Iterable[StepMemory], kills: int) -> bool:
-    """Whether the steps ended for want of memory."""
     return any(each.error for each in found) or (kills > 0 and outcome.exit_code == -signal.SIGKILL)
 
 
@@ -180,7 +176,6 @@ def _oom_kills() -> int:
 
 
 def _left_on_devices() -> int | None:
-    """What is free on the GPU with the least of it; None without one."""
     samples = gpus.GpuReader(gpus.load(), set).read()
     free = [
         each.total_bytes - each.used_bytes

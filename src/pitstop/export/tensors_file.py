@@ -27,14 +27,12 @@ class ExportedTensor:
 
 
 def tensors_of(saved: SavedState) -> list[ExportedTensor]:
-    """Every variable of a checkpoint, and the arrays that a loop of the script's own keeps."""
     return [*_variables(saved), *_arrays(saved)]
 
 
 def metadata_of(
     run_id: str, checkpoint: str, info: CheckpointInfo, tensors: list[ExportedTensor]
 ) -> dict[str, str]:
-    """What the file says of itself; safetensors carries strings by name."""
     forms = {each.spec.name: each.form for each in tensors if each.form}
     return {
         "writer": "pitstop",
@@ -48,7 +46,6 @@ def metadata_of(
 
 
 def write(path: Path, tensors: list[ExportedTensor], metadata: Mapping[str, str]) -> None:
-    """Writes the file; OSError where the disk refuses."""
     image = plan_image([each.spec for each in tensors], metadata)
     data = {each.spec.name: each.data for each in tensors}
     with path.open("xb") as file:

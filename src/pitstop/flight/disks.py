@@ -35,7 +35,6 @@ class DiskReader:
         self._look_at = 0.0
 
     def read(self) -> list[DiskSample]:
-        """All of them now; may wait for as long as the slowest disk does."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
@@ -68,7 +67,6 @@ def mount_of(path: str, among: Iterable[Mount]) -> Mount | None:
 def in_use(
     places: Mapping[str, Path], files: Iterable[str], among: list[Mount]
 ) -> list[DiskSample]:
-    """The disks of these places and files, each once, without their numbers."""
     used = [(name, str(path)) for name, path in places.items()]
     used += [(FILES, path) for path in files if path.startswith("/")]
     users: dict[Mount, list[str]] = {}
@@ -84,7 +82,6 @@ def in_use(
 
 
 def measured(disk: DiskSample) -> DiskSample:
-    """A disk with its numbers as they are now; may wait for as long as the disk does."""
     status = os.statvfs(disk.mount)
     return replace(
         disk,
@@ -96,7 +93,6 @@ def measured(disk: DiskSample) -> DiskSample:
 
 
 def open_files(pid: int, proc: Path = Path("/proc")) -> list[str]:
-    """The files that a process has open, without pipes, sockets and devices."""
     found: list[str] = []
     with contextlib.suppress(OSError):
         for entry in (proc / str(pid) / "fd").iterdir():

@@ -104,7 +104,6 @@ def _member(name: str, value: Any) -> Any:
 
 
 def _each_number(convert: Callable[[Any], float | str], value: Any) -> Any:
-    """A number, or numbers by their names, converted."""
     many = isinstance(value, dict)
     return {name: convert(each) for name, each in value.items()} if many else convert(value)
 
@@ -120,7 +119,6 @@ class FlightFiles:
         self._levels = [_Level(attempt_dir, level) for level in range(LEVELS)]
 
     def append(self, sample: Sample) -> None:
-        """Writes a sample to each level that takes it; OSError where the disk refuses."""
         line = encode(sample)
         for level, file in enumerate(self._levels):
             if sample.number % THINNING**level == 0:
@@ -164,12 +162,10 @@ class _Level:
 
 
 def newest_paths(attempt_dir: Path) -> tuple[Path, ...]:
-    """The files that every sample goes into, by turns."""
     return tuple(attempt_dir / file_name(0, half) for half in _HALVES)
 
 
 def read_last(attempt_dir: Path) -> Sample | None:
-    """The newest sample, for a reader that wants no other; None where nothing was recorded."""
     last = (_last_sample(path) for path in newest_paths(attempt_dir))
     return max((each for each in last if each), key=lambda each: each.number, default=None)
 
@@ -187,7 +183,6 @@ def _last_sample(path: Path) -> Sample | None:
 
 
 def lines(attempt_dir: Path) -> Iterator[bytes]:
-    """All lines there are, of all levels, in no order; none where nothing was recorded."""
     for level in range(LEVELS):
         for half in _HALVES:
             path = attempt_dir / file_name(level, half)

@@ -47,7 +47,6 @@ class ExhaustionMonitor:
     _judge_at: float = 0.0
 
     def see(self, sample: Sample) -> list[ExhaustionForecast]:
-        """Learns from a sample; what is to be told now, nothing mostly."""
         training = sample.training
         if training is None or training.phase in _NOT_TRAINING:
             return []
@@ -126,7 +125,6 @@ class MixedScale:
     blocks: tuple[Block, ...] = ()
 
     def lows(self) -> tuple[Point, ...]:
-        """The lowest values of the blocks that are over."""
         return tuple(Point(each.begin_seconds, each.low) for each in self.blocks[:-1])
 
 
@@ -143,7 +141,6 @@ class Envelope:
 
 
 def extended(envelope: Envelope, time_seconds: float, value: float) -> Envelope:
-    """The envelope with one more value; times rise."""
     scales = tuple(_with_value(scale, time_seconds, value) for scale in envelope.scales)
     return Envelope(scales, max(envelope.highest, value))
 
@@ -193,7 +190,6 @@ def forecast(envelope: Envelope, left: float, outlook: Outlook) -> Forecast | No
 
 
 def is_growing(envelope: Envelope) -> bool:
-    """Whether it grows steadily at any scale, wherever that leads."""
     return any(_steady(scale) is not None for scale in envelope.scales)
 
 
@@ -217,7 +213,6 @@ def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) 
 
 
 def _steady(scale: MixedScale) -> Trend | None:
-    """The growth of a scale's lows, None where it is none that lasts."""
     points = scale.lows()
     if len(points) < _FEWEST_BLOCKS or points[-1].value <= points[0].value:
         return None
@@ -238,7 +233,6 @@ def _growth_to_come(scale: MixedScale) -> float:
 
 
 def _limits(window_seconds: float, outlook: Outlook) -> Iterator[float]:
-    """The times behind which a forecast tells nothing."""
     yield HORIZON_WINDOWS * window_seconds
     if outlook.seconds_left is not None:
         yield outlook.seconds_left

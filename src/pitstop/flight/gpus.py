@@ -45,7 +45,6 @@ class GpuReader:
             self._events = self._watch_errors()
 
     def read(self) -> list[GpuSample]:
-        """All of them now; a broken one may not answer for long."""
         self._collect_errors()
         own = self._own_pids()
         return [self._sample(index, handle, own) for index, handle in enumerate(self._handles)]
@@ -98,7 +97,6 @@ class GpuReader:
                 self._xids[index] = int(event.eventData)
 
     def _ask(self, name: str, *arguments: Any) -> Any:
-        """What a function of the library says; None where this GPU or driver cannot."""
         with contextlib.suppress(self._library.NVMLError):
             return getattr(self._library, name)(*arguments)
         return None

@@ -62,16 +62,13 @@ class FlightRecorder:
         self._metrics = metrics
 
     def take_forecasts(self) -> list[ExhaustionForecast]:
-        """New forecasts of what runs out, each once."""
         return [self._new_forecasts.popleft() for _ in range(len(self._new_forecasts))]
 
     @property
     def forecasts(self) -> list[ExhaustionForecast]:
-        """What was going to run out at the last sample."""
         return list(self._exhaustion_monitor.present.values())
 
     def close(self) -> None:
-        """Takes a last sample and ends; waits for it only briefly."""
         self._closed.set()
         self._thread.join(_CLOSE_SECONDS)
         self._sampler.close()

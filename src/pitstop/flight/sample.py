@@ -49,14 +49,12 @@ def resources(sample: Sample) -> Iterator[Resource]:
 
 
 def memory_place(sample: Sample) -> str:
-    """Whose memory is the less: "cgroup" or "machine"."""
     host = sample.host
     bounded = host.left_bytes is not None and host.left_bytes != host.available_bytes
     return "cgroup" if bounded else "machine"
 
 
 def memory_limit_bytes(sample: Sample) -> int | None:
-    """The limit that the memory of the run meets first; None where neither is known."""
     if memory_place(sample) == "cgroup" and sample.cgroup:
         return sample.cgroup.limit_bytes
     return sample.host.total_bytes

@@ -41,7 +41,6 @@ class HostReader:
         self._pids: Path | None = None
 
     def follow(self, pid: int) -> None:
-        """Reads the cgroups of this process from now on; call it again now and then."""
         self._memory = cgroup.find(pid, self._root)
         self._pids = cgroup.folder_of(pid, "pids", self._root)
 
@@ -103,12 +102,10 @@ class Watcher(Generic[_T]):
 
     @property
     def waits_seconds(self) -> float:
-        """How long the present reading has taken by now; 0 when none is under way."""
         began_at = self._began_at
         return 0.0 if began_at is None else time.monotonic() - began_at
 
     def close(self, patience_seconds: float = 0.0) -> None:
-        """Reads no more; waits for a reading that is under way no longer than this."""
         self._closed.set()
         self._thread.join(patience_seconds)
 
@@ -176,7 +173,6 @@ class Sampler:
         self._gpus.start()
 
     def close(self) -> None:
-        """Ends them, or leaves them behind where they do not answer."""
         self._disks.close()
         self._gpus.close()
 
@@ -200,7 +196,6 @@ class Sampler:
         )
 
     def _look(self, now: float, process_roles: ProcessRoles) -> None:
-        """Looks for new processes and for the trainer's cgroup, now and then."""
         if now >= self._look_at or process_roles.trainer_pid != self._followed:
             self._look_at = now + _FAMILY_SECONDS
             self._followed = process_roles.trainer_pid

@@ -42,7 +42,6 @@ class Trend:
 
 
 def trend(points: Sequence[Point]) -> Trend:
-    """The trend of at least two points with different times."""
     pairs = list(itertools.combinations(points, 2))
     slopes = sorted(
         (b.value - a.value) / (b.time_seconds - a.time_seconds)
@@ -77,17 +76,14 @@ def learning_rate(samples: Sequence[Sample]) -> Series:
 
 
 def step_rate(samples: Sequence[Sample]) -> Series:
-    """Steps per second, between one sample and the next."""
     return _rates(samples, lambda each: each.training.step if each.training else None)
 
 
 def cpu_share(samples: Sequence[Sample]) -> Series:
-    """Processors that the trainer kept busy: 1.0 for one."""
     return _rates(samples, lambda each: each.trainer.cpu_seconds if each.trainer else None)
 
 
 def input_share(samples: Sequence[Sample]) -> Series:
-    """Share of the steps' time in which they waited for input, since the sample before."""
     told = [each for each in samples if each.training and each.training.step_seconds is not None]
     return tuple(
         Point(after.time_seconds, share)
@@ -109,7 +105,6 @@ def gpu_memory(samples: Sequence[Sample], index: int) -> Series:
 
 
 def gpu_utilization(samples: Sequence[Sample], index: int) -> Series:
-    """Share of the time in which one GPU computed."""
     return _gpu(samples, index, lambda each: each.utilization)
 
 

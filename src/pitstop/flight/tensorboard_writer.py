@@ -42,12 +42,10 @@ def double(field: int, value: float) -> bytes:
 
 
 def real(field: int, value: float) -> bytes:
-    """A number of 32 bits; one that is too large for that is infinite."""
     return _varint(field << 3 | _FIXED32) + struct.pack("<f", ctypes.c_float(value).value)
 
 
 def message(field: int, data: bytes) -> bytes:
-    """A message inside of another one, or bytes."""
     return _varint(field << 3 | _BYTES) + _varint(len(data)) + data
 
 
@@ -107,7 +105,6 @@ class EventFile:
         self._summary(step, time_seconds, parts)
 
     def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
-        """Writes a text, which TensorBoard shows as Markdown."""
         metadata = message(_PLUGIN_DATA, text(_PLUGIN_NAME, "text"))
         tensor = integer(_DTYPE, _DT_STRING) + message(_SHAPE, b"") + text(_STRING, markdown)
         value = text(_TAG, tag) + message(_METADATA, metadata) + message(_TENSOR, tensor)
@@ -132,7 +129,6 @@ def record(data: bytes) -> bytes:
 
 
 def records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The whole records of a file: where each begins, and what it holds."""
     at = 0
     while at + _HEAD_BYTES <= len(data):
         (length,) = _LENGTH.unpack_from(data, at)
@@ -230,7 +226,6 @@ class TensorBoardWriter:
 
 
 def write_report(folder: Path, step: int, time_seconds: float, markdown: str) -> None:
-    """Shows a report at this step among the texts of TensorBoard, if the folder can be written."""
     with contextlib.suppress(OSError):
         file = EventFile(folder / FOLDER, time_seconds, REPORTS)
         file.text(step, time_seconds, "pitstop/why", markdown)
@@ -238,7 +233,6 @@ def write_report(folder: Path, step: int, time_seconds: float, markdown: str) ->
 
 
 def scalars(before: Sample | None, sample: Sample) -> dict[str, float]:
-    """Numbers by their tags; rates need an earlier sample."""
     found = [*_levels(sample), *(_rates((before, sample)) if before else ())]
     return {f"pitstop/{name}": float(value) for name, value in found}
 

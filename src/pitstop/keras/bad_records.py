@@ -59,7 +59,6 @@ class BadRecords:
         return None
 
     def skip(self, iterator: Any, elements: int) -> None:
-        """Draws again what a saved run has drawn, and throws it away."""
         passed: tuple[type[Exception], ...] = _UNREADABLE if self._may_skip else ()
         for _ in range(elements):
             try:

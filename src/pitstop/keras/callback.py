@@ -69,7 +69,6 @@ class Callback(_Callback):
             _attach(CompanionRequest(run_dir, settings, max_seconds))
 
     def set_model(self, model: Any) -> None:
-        """Keras tells which model is trained; its variables may be older than the run."""
         super().set_model(model)
         names = private_of(model)
         REGISTRY.adopt(map(names.value_of, names.model_variables(model)))

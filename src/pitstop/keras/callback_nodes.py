@@ -20,7 +20,6 @@ _GONE = "(gone) "
 
 
 def named(callbacks: Sequence[Any]) -> dict[str, Any]:
-    """Those that remember something, by class and number."""
     return {
         name: each
         for name, each in numbered(callbacks).items()
@@ -77,7 +76,6 @@ def new_kinds(callbacks: Sequence[Any], described: Sequence[Mapping[str, Any]]) 
 
 
 def _renamed(nodes: Saved, renamed: Mapping[str, str]) -> Saved:
-    """Nodes by the names that callbacks have now, and those that begin with one."""
     if all(before == now for before, now in renamed.items()):
         return nodes
 
@@ -105,7 +103,6 @@ _PLAIN = (str, int, float, bool)
 
 
 def numbered(callbacks: Iterable[Any]) -> dict[str, Any]:
-    """Callbacks by their class, and their number among those of the same class."""
     counts: Counter[str] = Counter()
     found = {}
     for callback in callbacks:
@@ -118,7 +115,6 @@ def numbered(callbacks: Iterable[Any]) -> dict[str, Any]:
 def matched(
     saved: Sequence[Mapping[str, Any]], callbacks: Sequence[Any]
 ) -> list[tuple[Mapping[str, Any], Any]]:
-    """Each saved callback ("class" and "attributes") with the one of now that it is, or None."""
     left = list(callbacks)
     found: dict[int, Any] = {}
     pairs = ((_likeness(each, other), at, other) for at, each in enumerate(saved) for other in left)
@@ -131,7 +127,6 @@ def matched(
 
 
 def _likeness(saved: Mapping[str, Any], callback: Any) -> int:
-    """How many plain attributes are the same; negative where the class is another."""
     if type(callback).__name__ != saved["class"]:
         return -1
     now = vars(callback)

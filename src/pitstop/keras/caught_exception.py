@@ -47,7 +47,6 @@ def describe(error: BaseException) -> dict[str, Any] | None:
 
 
 def again(record: Mapping[str, Any]) -> Exception | None:
-    """The exception anew; None where this process does not have it as it was."""
     # Only modules that the script has imported: nothing is loaded by name.
     kind = getattr(sys.modules.get(str(record["module"])), str(record["class"]), None)
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -69,7 +68,6 @@ class CaughtOutcome:
 
     @observing()
     def hold(self, run: FitRun, error: BaseException, *, is_restored: bool) -> None:
-        """A `fit` has ended in an exception, or an earlier attempt's was raised again."""
         # What it has done to the end of its epoch is saved, whatever becomes of the script.
         run.session.snapshots.keep_behind_error(None if is_restored else run.held)
         run.raised = None if is_restored else describe(error)

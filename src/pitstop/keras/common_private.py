@@ -15,7 +15,6 @@ _COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_e
 
 
 def moved_method(expected: Iterable[Method]) -> str | None:
-    """The first method that is missing or has other parameters."""
     for owner, name, parameters in expected:
         method = getattr(owner, name, None)
         if method is None or tuple(inspect.signature(method).parameters) != parameters:
@@ -24,7 +23,6 @@ def moved_method(expected: Iterable[Method]) -> str | None:
 
 
 def inner_fit(model: Any) -> Any:
-    """The cell of a model's class that holds `fit` inside of Keras' traceback filter, or None."""
     fit = model.fit
     names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
     if "fn" not in names or fit.__closure__ is None:
@@ -64,5 +62,4 @@ def compiled_with(model: Any) -> dict[str, Any]:
 
 
 def layers_of(model: Any) -> list[Any]:
-    """The model and all layers in it, each before those inside of it."""
     return list(model._flatten_layers())

@@ -124,7 +124,6 @@ class Continuation:
 
     @restoring
     def raises(self) -> Exception | None:
-        """What the `fit` ended in, None for a return."""
         raised = self._saved.state["fit"]["raised"]
         return caught_exception.again(raised) if raised else None
 
@@ -171,12 +170,10 @@ class Continuation:
         return int(epochs * (steps or adapter._size))
 
     def export(self) -> None:
-        """Writes the model at the saved state, as was ordered, and raises `ExportEnded`."""
         trainables.export_fit(self._run, self._saved)
 
     @restoring
     def finish(self) -> Any:
-        """Restores the outcome of a finished `fit`; its History."""
         started = time.monotonic()
         self._run.build_missing(self._saved)
         if not self._doubts:
@@ -208,7 +205,6 @@ class Continuation:
             self._prepare_input()
 
     def _prepare_input(self) -> None:
-        """Before readers start: the validation data, and what a replayed input reads from."""
         run, saved = self._run, self._saved
         # Before the training's iterator, which knows better where both are one dataset.
         validation = saved.state["fit"]["validation"]

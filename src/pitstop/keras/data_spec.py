@@ -52,7 +52,6 @@ def describe(
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """What differs between two descriptions: name, before, now."""
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return [(name, str(before.get(name)), str(now.get(name))) for name in names]
 

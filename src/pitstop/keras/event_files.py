@@ -49,7 +49,6 @@ def absolute_folders(callbacks: Iterable[Any]) -> list[Path]:
 
 
 def log_folder(callbacks: Iterable[Any]) -> str:
-    """The local folder that one of the callbacks logs to, absolute; empty without one."""
     local = (each for each in _folders(callbacks) if "://" not in each)
     return next((str(Path(each).absolute().parent) for each in local), "")
 
@@ -64,7 +63,6 @@ class EventWriter:
     until_seconds: float = float("inf")
 
     def began(self, path: Path) -> bool:
-        """Whether a file's name says that this process has begun it."""
         named = _NAME.fullmatch(path.name)
         if named is None or (named[2], int(named[3])) != (self.host, self.pid):
             return False
@@ -76,7 +74,6 @@ def this_process() -> EventWriter:
 
 
 def earlier_processes(journal_file: Path) -> list[EventWriter]:
-    """Those that trained in the attempts that the journal tells of."""
     try:
         return list(_writers(journal.read(journal_file).entries))
     except (OSError, ValueError):
@@ -112,7 +109,6 @@ class EventFiles:
         self._earlier: set[str] = set()
 
     def capture(self, callbacks: list[Any]) -> dict[str, Any]:
-        """Sizes of the run's files by path, the folders, and the time, in seconds."""
         for callback in filter(is_tensorboard, callbacks):
             for writer in callback._writers.values():
                 writer.flush()
@@ -128,7 +124,6 @@ class EventFiles:
 
 
 def present(saved: dict[str, Any]) -> list[Path]:
-    """The event files that are there before this process writes any."""
     return _event_files(saved["folders"])
 
 
@@ -160,7 +155,6 @@ def plan(
 
 
 def apply(cuts: Iterable[FileCut]) -> None:
-    """Cuts the files, and sets those aside that were begun after the cut."""
     for cut in cuts:
         if cut.path.is_symlink() or not cut.path.is_file():
             continue

@@ -15,12 +15,10 @@ _LAYOUT = ("batch_size", "steps_per_epoch", "validation_split")
 
 
 def arguments(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name; those that do not fit it are left to Keras."""
     return {**dict(zip(_parameters(model), args, strict=False)), **kwargs}
 
 
 def defaults(model: Any) -> dict[str, Any]:
-    """The arguments by name, as they are where a call leaves them out."""
     return {name: each.default for name, each in _parameters(model).items()}
 
 
@@ -67,7 +65,6 @@ class ChangedSettings:
         self.keep_variables = not taken.isdisjoint(FIXED)
 
     def hold(self) -> None:
-        """Before the model is trained: the optimizer has the saved numbers."""
         for name, value in self._held.items():
             if name != _LEARNING_RATE and name in vars(self._optimizer):
                 setattr(self._optimizer, name, value)
@@ -78,7 +75,6 @@ class ChangedSettings:
         return {name: self._held[name] for name in self._held.keys() & defaults(self._model)}
 
     def take(self) -> None:
-        """Behind the restored state: what the script has now."""
         if self._rate is not None:
             self._optimizer.learning_rate = self._rate
         for callback, name, value in self._of_callbacks:

@@ -38,18 +38,15 @@ class FitPosition:
         self.epoch, self.step_in_epoch = epoch, 0
 
     def count(self, steps: int) -> None:
-        """So many steps have ended, and their callbacks have run."""
         self.step += steps
         self.step_in_epoch += steps
         self.steps_this_attempt += steps
         self.has_returned = False
 
     def next_steps(self, stride: int) -> range:
-        """The numbers of the steps that a call of so many is about to take."""
         return range(self.step + 1, self.step + stride + 1)
 
     def in_epoch(self, step: int) -> int:
-        """Which step of the epoch one of those is, counted from 1."""
         return step - self.step + self.step_in_epoch
 
     def place(self, stage: str, milestone: str) -> Position:
@@ -60,7 +57,6 @@ class FitPosition:
 
 
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
-    """Everything that a `FitRun` is made of, here and now."""
     encoder = Encoder("python/")
     held = run.registry.hold(run.path_of)
     input_json, input_tensors = run.input.capture(encoder)

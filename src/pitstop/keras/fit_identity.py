@@ -42,7 +42,6 @@ def left_of(began: Identity, model: Any, callbacks: list[Any]) -> Identity:
 
 
 def digests_of_data(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Of pipelines: the values that their stages are made with, such as names of files."""
     # Where the script gives no seeds, they are others each time.
     found = stage_values(arguments, seeds=False)
     return {"the pipeline": digest_of_text(*found)} if found else {}
@@ -51,7 +50,6 @@ def digests_of_data(arguments: Mapping[str, Any]) -> dict[str, str]:
 def reached_from(
     codes: Collection[types.CodeType], model: Any, arguments: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Digests of the notebook's own code that a `fit` runs, by name."""
     called = [
         each if isinstance(each, types.FunctionType | types.GeneratorType) else type(each)
         for each in called_by(model, arguments)
@@ -69,7 +67,6 @@ _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_lo
 
 
 def architecture_of(model: Any) -> dict[str, str]:
-    """Class, configuration, variables and code of a model, without automatic numbers."""
     own = {type(each): each for each in layers_of(model) if not _is_of_keras(type(each))}
     of_keras = private_of(model).names_of_models()
     numbers = {
@@ -108,7 +105,6 @@ def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
-    """Digests of the values that the stages of pipelines are made with, such as names of files."""
     data = [arguments.get("x"), arguments.get("validation_data")]
     return [
         digest_of(np.asarray(value.numpy()))
@@ -136,13 +132,11 @@ def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str,
 
 
 def is_digested(arguments: Mapping[str, Any]) -> bool:
-    """Whether digests cover all data: no code makes it while it is read."""
     values = (arguments.get(name) for name in _DATA)
     return all(_is_digested(value) for value in values)
 
 
 def called_by(model: Any, arguments: Mapping[str, Any]) -> list[Any]:
-    """Objects that a `fit` calls: callbacks, layers, what the model is compiled with, data."""
     parts = private_of(model).compiled_parts(model).values()
     data = [arguments.get("x"), arguments.get("validation_data")]
     given = _each([arguments.get("callbacks"), list(compiled_with(model).values())])
@@ -160,7 +154,6 @@ def _each(values: Any) -> Iterator[Any]:
 
 
 def random_of(model: Any) -> dict[str, str]:
-    """Digests of the random streams, and of the first values of the weights."""
     streams = randomness.capture()
     if randomness.script_seed() is None:
         streams = {name: streams[name] for name in ("python", "numpy")}
@@ -184,7 +177,6 @@ def weights_of(model: Any) -> str:
 
 
 def class_digest(kind: type) -> str:
-    """Of the code of a class of the script, wherever it stands."""
     codes = (
         (name, code_digest(function.__code__))
         for each in kind.__mro__
@@ -202,7 +194,6 @@ def _is_of_keras(kind: type) -> bool:
 
 
 def _plain_config(model: Any) -> str:
-    """The configuration as text; of a model of the script's own that has none, its class."""
     try:
         config = private_of(model).config_of(model)
     except Exception:  # noqa: BLE001
@@ -276,7 +267,6 @@ def _config_of_optimizer(model: Any) -> dict[str, Any]:
 
 
 def _shortest(value: Any) -> Any:
-    """A number as the script wrote it, which Keras keeps in 32 bits."""
     return float(str(np.float32(value))) if isinstance(value, float | np.floating) else value
 
 

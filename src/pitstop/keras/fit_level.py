@@ -46,7 +46,6 @@ class LaterEpochs:
 
     @property
     def doubt(self) -> str:
-        """Why a replay of a later epoch is not exact; empty where it is."""
         if self._repeats:
             return _REPEATED
         return _CACHED if self._caches_a_draw or self._state_moved else ""
@@ -137,12 +136,10 @@ class RepeatedShuffles:
 
     @classmethod
     def of(cls, source: Any) -> RepeatedShuffles:
-        """Those that an epoch iterator of Keras reads."""
         dataset = pipeline.of_one_device(source._distributed_dataset)
         return cls(dataset, in_parts=bool(source.steps_per_epoch))
 
     def begin(self) -> None:
-        """The reader creates its first iterator."""
         for shuffle in self.found:
             _READERS[shuffle] = _READERS.get(shuffle, 0) + 1
 
@@ -179,13 +176,11 @@ class FitLevel:
             self.step = Exactness("not_exact", reason)
 
     def deviate(self, reason: str) -> None:
-        """The training goes on otherwise than it would have, and so does what follows from it."""
         if reason:
             self.deviation = self.deviation or reason
             self.doubt(reason)
 
     def with_parts(self, parts: Iterable[Exactness]) -> Exactness:
-        """The level of all together; the first of the parts is the input's."""
         levels = [*parts]
         if self.step is not None:
             levels.append(self.step)

@@ -41,11 +41,9 @@ class FitObjects:
 
     @property
     def lost(self) -> str:
-        """What a restoration has not set; empty where it has set all."""
         return missing(self._failures) if self._failures else ""
 
     def begin(self, arguments: Mapping[str, Any], callbacks: list[Any]) -> None:
-        """`fit` begins, with these arguments and the model among them."""
         rest = {name: value for name, value in arguments.items() if name not in ("x", "callbacks")}
         named = callback_nodes.numbered(callbacks)
         data = {name: arguments[name] for name in ("x",) if name in arguments}
@@ -54,11 +52,9 @@ class FitObjects:
 
     @property
     def input_digest(self) -> str:
-        """Of what an iterator reads from, as it was when it was created."""
         return of_saved(self._input, self._input_arrays)
 
     def capture_input(self) -> None:
-        """An iterator over the input is about to be created."""
         encoder = Encoder(_INPUT_ARRAYS)
         self._input, self._input_unverified = {}, []
         with self._fenced():
@@ -84,14 +80,12 @@ class FitObjects:
         return described, {"cut": cut, "input": read, "arrays": self._state.arrays_at_begin()}
 
     def changed_arrays(self, saved: Mapping[str, Any]) -> list[str]:
-        """Names of arrays that were others when the `fit` began, and are not restored."""
         now = self._state.arrays_at_begin()
         was = saved["arrays"].items()
         changed = [name for name, content in was if now.get(name, content) != content]
         return [name for name in changed if name not in {**saved["cut"], **saved["input"]}]
 
     def restore_input(self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> None:
-        """What an input that is replayed reads from, as it was when its iterator was created."""
         with self._fenced():
             self._tell(self._state.restore_input(saved["input"], arrays))
         self._before_replay = {}

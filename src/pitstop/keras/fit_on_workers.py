@@ -36,11 +36,9 @@ class FitOnWorkers(FitRun):
 
     @property
     def level(self) -> Exactness:
-        """What is said of the steps: nothing else of this `fit` is worse."""
         return self.parts.step or ASYNCHRONOUS
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
-        """What a step returned comes later."""
         self._last_logs = logs
         super().step_returned(batch)
 
@@ -59,7 +57,6 @@ class FitOnWorkers(FitRun):
         SCHEDULE.raise_failure(self._failed)
 
     def build_missing(self, saved: SavedState) -> None:
-        """The same, until the throw-away step has ended."""
         super().build_missing(saved)
         SCHEDULE.settle()
 

@@ -99,7 +99,6 @@ class FitRun:
         self._vitals = FitVitals(session.vitals)
 
     def begin(self) -> None:
-        """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
         self.random_before = self.streams.capture()
         self.objects.begin(self.arguments, self.listed_callbacks())
@@ -169,7 +168,6 @@ class FitRun:
         self.position.begin_epoch(epoch)
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
-        """A training step returned its logs; callbacks have not seen them yet."""
         self.position.has_returned = True
         self.numbers.returned(self, logs or {})
 
@@ -188,7 +186,6 @@ class FitRun:
         self.session.snapshots.epoch_ended(self.held, numbers)
 
     def test_begins(self, logs: Any = None) -> None:
-        """A validation begins; training metrics are still intact."""
         self.steps_finished()
         self.hold()
         self.session.beacon.write_phase(Phase.VALIDATION)
@@ -201,7 +198,6 @@ class FitRun:
 
     @observing(spoils=True)
     def begin_steps(self) -> None:
-        """The steps of an epoch begin; the first boundary is before the first of them."""
         self.held, self._stepping = None, True
         at = self.position
         at.has_returned = False
@@ -211,7 +207,6 @@ class FitRun:
         self._reach_boundary(self._boundary.passed_ns)
 
     def step_done(self) -> None:
-        """A call of the train function ended and its callbacks have run."""
         now_ns = time.monotonic_ns()
         self._note_step(now_ns)
         self._reach_boundary(now_ns)
@@ -238,7 +233,6 @@ class FitRun:
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
-        """The epoch's steps are done: validation and callbacks come next."""
         self._stepping = False
         if self.position.has_returned:
             # `stop_training` broke the loop, so `step_done` was not reached.
@@ -289,7 +283,6 @@ class FitRun:
             return None
 
     def outcome(self) -> StateCapture | None:
-        """What the finished fit has come to, with the end of its last epoch beside it."""
         cut = self.take(milestone="fit_end")
         return None if cut is None else saved_state.beside(cut, self.held)
 
@@ -326,7 +319,6 @@ class FitRun:
             raise failed
 
     def restore_position(self, saved: SavedState) -> None:
-        """The step, the epoch, the last logs, and what Keras' iterator counts."""
         fit = saved.state["fit"]
         self.position.go_to(saved.position)
         self.numbers.restore(decode(fit["logs"], saved.tensors))
@@ -336,6 +328,5 @@ class FitRun:
         self._publish(time.monotonic_ns())
 
     def restart_epoch(self) -> None:
-        """Forgets the position inside the epoch; the state stays as restored."""
         self.position.step_in_epoch = 0
         self.input.restart_epoch()

@@ -13,7 +13,6 @@ from pitstop.keras import callback_nodes, open_files, step_numbers
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
-    """Flags, files and counts of a `FitRun`, as JSON."""
     callbacks = run.callbacks.callbacks
     return {
         "stop_training": bool(run.model.stop_training),
@@ -30,7 +29,6 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
 
 
 def restore(run: Any, saved: SavedState) -> None:
-    """Sets what a saved state tells of Python, behind the variables."""
     fit, callbacks = saved.state["fit"], run.callbacks.callbacks
     run.restore_position(saved)
     trackers.restore(fit.get("trackers", {}))

@@ -74,7 +74,6 @@ def _fresh_iterator(run: FitRun, source: Any) -> Any:
 
 
 def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
-    """The steps of one epoch from where the run stands, as Keras counts them."""
     stride = source.steps_per_execution
     step = run.position.step_in_epoch
     while total < 0 or step < total:
@@ -115,7 +114,6 @@ def install(instrumentation: Instrumentation) -> None:
 
 
 def patch(instrumentation: Instrumentation) -> None:
-    """Leads Keras through an instrumentation from now on."""
     private.warn_as_keras()
     instrumentation.lead(TRAINER, private.traceback_utils, (*_LED, *OBSERVED))
 

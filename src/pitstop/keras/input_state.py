@@ -42,17 +42,14 @@ class InputMode(StrEnum):
 
 
 def name_of(adapter: Any) -> str:
-    """What a data adapter is called; the one of Keras 2 is inside of another object."""
     return str(getattr(adapter, "name", "") or type(adapter).__name__)
 
 
 def kind_of(adapter: Any) -> str:
-    """What it reads, see `LegacyAdapter`."""
     return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
 
 
 def large_buffers(adapter: Any, dataset: Any) -> list[str]:
-    """What of an input could hold less in memory without another order, in words."""
     sequence = getattr(adapter, "py_dataset", None)
     if sequence is not None and getattr(adapter, "enqueuer", None) is not None:
         return [f"workers={sequence.workers}, max_queue_size={sequence.max_queue_size}"]
@@ -173,12 +170,10 @@ class InputState:
         return state
 
     def creating(self, random: dict[str, Any]) -> None:
-        """An iterator is about to be created, with the random streams in this state."""
         self.random = random
         self.variables = [each.numpy() for each in pipeline.variables_of(self.dataset)]
 
     def created_one(self) -> None:
-        """The iterator was created; nothing is drawn from it yet."""
         self.created += 1
         self.drawn = 0
 
@@ -203,7 +198,6 @@ class InputState:
         return state, [HeldTensor.of_bytes(ITERATOR_TENSOR, anchor.data)] if anchor else []
 
     def replay_from_now_on(self, reason: str) -> None:
-        """The iterator's own state is not saved any more."""
         self.by_replay, self.anchor = True, None
         if self.level.level == "exact":
             self.level = Exactness("exact_by_replay", reason)
@@ -238,7 +232,6 @@ class InputState:
         return self.anchor
 
     def _repeats_from(self, anchor: IteratorCheckpoint) -> bool:
-        """Whether what is drawn after this state is the same each time."""
         if self.of_arrays:
             # Keras draws the order of the rows with the first batch, from a kernel's own stream.
             return anchor.drawn > 0
@@ -254,12 +247,10 @@ class InputState:
         self.variables = decode(saved["variables"], arrays)
 
     def replay_instead(self, saved: dict[str, Any]) -> None:
-        """Where this input is always replayed, so is one whose iterator was saved."""
         if self.by_replay and not saved["replay"]:
             saved |= {"replay": True, "level": [self.level.level, self.level.reason]}
 
     def moved_variables(self) -> list[Any]:
-        """The variables of the pipeline that it has changed since its iterator was created."""
         pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
 
@@ -271,7 +262,6 @@ def prepare_replay(
     dataset: Any,
     streams: RandomStreams,
 ) -> None:
-    """Brings streams and shuffles to where they were when the iterator was created."""
     if kind_of(adapter) in _NATIVE:
         for _ in range(saved["created"] - 1):
             iter(dataset)
@@ -320,7 +310,6 @@ def fast_forward(
     tell: Callable[[int], None],
     skip: Callable[[Any, int], None] = drawn_inputs.skip,
 ) -> None:
-    """Draws batches and throws them away with `skip`; tells their number before each."""
     for drawn in range(batches):
         tell(drawn)
         skip(iterator, 1)

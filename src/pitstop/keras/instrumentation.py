@@ -50,11 +50,9 @@ class Instrumentation:
 
     @property
     def training(self) -> Training | None:
-        """The training of this process, None before the first `fit` and in children."""
         return self._training
 
     def begin(self) -> Training | None:
-        """The training of this process, opened if need be; None when refused."""
         if self._training is None and not self._refused:
             session = process_session.current()
             if session is not None and not session.trains_with_fit:
@@ -70,7 +68,6 @@ class Instrumentation:
         return self._training
 
     def leaving(self) -> AbstractContextManager[None]:
-        """Around a `fit`: what a stop does to whoever called it."""
         return ending_threads()
 
     def _open(self) -> Training:
@@ -87,7 +84,6 @@ class Instrumentation:
     # -- hooks -------------------------------------------------------------------------
 
     def lead(self, model_class: type, traceback_utils: Any, hooks: Iterable[Hook]) -> None:
-        """Leads a package of Keras through here: its class with `fit`, and other methods."""
         hide_own_frames(traceback_utils)
         replace_inner_fit(model_class, self._led_fit)
         for owner, name, around in hooks:
@@ -135,7 +131,6 @@ def of_process(socket_path: str, registry: VariableRegistry) -> Instrumentation:
 
 
 def before(observe: Callable[..., None]) -> Around:
-    """Lets the training look on, fenced, before a method of Keras runs."""
     observe = observing(spoils=True)(observe)
 
     def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -146,7 +141,6 @@ def before(observe: Callable[..., None]) -> Around:
 
 
 def after(observe: Callable[..., None]) -> Around:
-    """The same when the method has run."""
     observe = observing(spoils=True)(observe)
 
     def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +152,6 @@ def after(observe: Callable[..., None]) -> Around:
 
 
 def observed_callbacks(callback_list: Any) -> tuple[Hook, ...]:
-    """Methods of a package's `CallbackList` that the watched `fit` looks on at."""
     return (
         (callback_list, "on_epoch_begin", after(_of_run(FitRun.epoch_begins))),
         (callback_list, "on_epoch_end", before(_of_run(FitRun.epoch_ends))),

@@ -49,7 +49,6 @@ class IteratorCheckpoint:
 
     @property
     def cost_words(self) -> str:
-        """Why the input is replayed, for the user."""
         return (
             f"the input's buffers are too large to save ({self.cost_seconds:.1f} s and "
             f"{len(self.data) / 1e6:.0f} MB each time)"

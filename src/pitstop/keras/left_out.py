@@ -51,14 +51,12 @@ def _tell(run: Any, step: int, batch: Any) -> None:
 
 
 def tensors_of(model: Any, batch: Any) -> list[tuple[str, Any]]:
-    """The tensors of what a `train_step` gets, by name."""
     x, y, weights = public(model).utils.unpack_x_y_sample_weight(batch)
     named = (("x", x), ("y", y), ("sample_weight", weights))
     return [(f"{name}{path}", each) for name, part in named for path, each in parts_of(part)]
 
 
 def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
-    """Keeps a batch for the user; the file's name, empty where it is too large or cannot be."""
     arrays: dict[str, Any] = {
         name: np.asarray(each) for name, each in parts if hasattr(each, "__array__")
     }
@@ -88,7 +86,6 @@ def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
 
 @observing()
 def cut_rate(run: Any, step: int) -> None:
-    """Sets the learning rate that goes with the state of this step, where there is one."""
     rate = dict(run.session.settings.rates).get(step)
     if rate is None or run.model.optimizer is None:
         return

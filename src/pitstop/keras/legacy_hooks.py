@@ -22,7 +22,6 @@ _Original = Callable[[Any], Iterator[Any]]
 
 
 def enumerate_epochs(training: Training, original: _Original, handler: Any) -> Iterator[Any]:
-    """What `DataHandler.enumerate_epochs` yields: epochs, and the iterator of each."""
     run = training.run
     if run is not None and _feeds(run, handler) and run.callbacks is not None:
         yield from _training_epochs(training, run)
@@ -72,7 +71,6 @@ def _fresh_iterator(run: FitRun) -> Any:
 
 
 def enumerate_steps(training: Training, original: _Original, handler: Any) -> Iterator[Any]:
-    """What `DataHandler.steps` yields, with a boundary at each step."""
     run = training.run
     if run is None or not _feeds(run, handler) or run.callbacks is None:
         yield from training.outside(original(handler))

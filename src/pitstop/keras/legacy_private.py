@@ -102,8 +102,7 @@ def _moved(name: str) -> UnsupportedVersion:
     )
 
 
-def flush_callbacks(_callbacks: Any) -> None:
-    """Keras 2 runs no callbacks in threads of its own."""
+def flush_callbacks(_callbacks: Any) -> None: ...
 
 
 def known_learning_rate(model: Any) -> float | None:
@@ -207,7 +206,6 @@ def path_of(variable: Any) -> str:
 
 
 def own_name_of(variable: Any) -> str:
-    """The last part of what a variable is called: what stands before it may be numbered."""
     return path_of(variable).rpartition("/")[2]
 
 
@@ -223,7 +221,6 @@ def model_variables(model: Any) -> Iterator[Any]:
 
 
 def optimizer_variables(optimizer: Any) -> list[Any]:
-    """Those of an optimizer, or of several; a method of those of before 2.11."""
     each = tf.nest.flatten(optimizer) if optimizer is not None else []
     found = [one.variables for one in each]
     lists = [variables() if callable(variables) else variables for variables in found]
@@ -268,7 +265,6 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
 
 
 def watch_seeds() -> None:
-    """Lets the stream be known that Keras draws the seeds of its layers from."""
     randomness.also(KERAS_2, _seeds, _set_seeds)
 
 

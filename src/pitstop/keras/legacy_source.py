@@ -48,13 +48,11 @@ class LegacyAdapter:
 
     @property
     def batch_size(self) -> int | None:
-        """Rows of a batch, where the adapter makes the batches."""
         size: int | None = None if self.kind == "workers" else self._adapter.batch_size()
         return size
 
     @property
     def num_batches(self) -> int | None:
-        """Of an epoch; None where it is not known."""
         size: int | None = self._adapter.get_size()
         return size
 
@@ -65,7 +63,6 @@ class LegacyAdapter:
 
     @property
     def skips_rows(self) -> bool:
-        """See `input_state.skips_rows`."""
         return self.kind == "arrays" and not self.shuffles_batches
 
     @property
@@ -87,7 +84,6 @@ class LegacySource:
     """A `DataHandler`, by the names of an `EpochIterator`."""
 
     def __init__(self, handler: Any, arguments: dict[str, Any]) -> None:
-        """Reads from a `DataHandler`; the arguments are those of `fit`."""
         self.handler = handler
         on_workers = getattr(handler._model, "_cluster_coordinator", None) is not None
         self.data_adapter = LegacyAdapter(handler._adapter, arguments, on_workers=on_workers)
@@ -125,11 +121,9 @@ class LegacySource:
 
     @property
     def steps_per_execution(self) -> int:
-        """Of the present call of the train function."""
         return int(self.handler._step_increment) + 1
 
     def infer_steps(self) -> None:
-        """A new iterator begins: how many steps its epoch has."""
         handler = self.handler
         if isinstance(handler._dataset, tf.data.Dataset):
             steps = handler._infer_steps(handler._steps_per_epoch, handler._dataset)
@@ -148,5 +142,4 @@ def take_place(holder: Any, iterator: Any) -> None:
 
 
 def placeholder() -> Any:
-    """An iterator that nothing is drawn from, and that draws no seed."""
     return iter(tf.data.Dataset.range(1))

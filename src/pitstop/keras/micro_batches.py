@@ -31,7 +31,6 @@ class NotDivisible(Exception):
 
 
 def divide_steps(session: Session) -> None:
-    """From now on each step that Keras' own `train_step` computes is computed in parts."""
     # It imports Keras 3.
     from pitstop.keras.private import TensorFlowTrainer  # noqa: PLC0415
 
@@ -163,13 +162,11 @@ class _Collected:
         ]
 
     def apply(self, sums: list[Any]) -> None:
-        """Applies what the parts add up to, and nothing where no part had a gradient."""
         gradients = [total if used else None for total, used in zip(sums, self._used, strict=True)]
         self._optimizer.apply(gradients, self._model.trainable_variables)
 
 
 def begin_fit(session: Session, model: Any) -> str:
-    """What the level of a `fit` says whose batches are computed in parts; empty: they are not."""
     if session.settings.batch_parts == 1:
         return ""
     if reason := _why_whole(model):

@@ -66,7 +66,6 @@ def run_in_the_open(run: FitRun, stride: int) -> None:
 
 
 def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
-    """Trains a built model on a batch, and tells which value of that was the first to be bad."""
     inputs = [found for each in tensors_of(model, batch) if (found := look(*each)) is not None]
     bad_input = next((each for each in inputs if each.bad), None)
     if bad_input:
@@ -104,7 +103,6 @@ class _Seen:
         self.context: list[str] = []
 
     def saw(self, where: str, name: str, value: Any) -> None:
-        """Looks at a value, unless something was bad before it."""
         if self.first_bad is not None:
             return
         for path, tensor in parts_of(value):
@@ -114,7 +112,6 @@ class _Seen:
                 return
 
     def saw_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> None:
-        """Looks at the gradients of a step; the norm is told where all are good."""
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=False) if g is not None]
         for gradient, variable in pairs:
             self.saw("gradient", self._path_of(variable), gradient)
@@ -125,7 +122,6 @@ class _Seen:
 
 @contextmanager
 def _watching(model: Any) -> Iterator[_Seen]:
-    """Looks at what every layer returns, at the loss, and at the gradients."""
     seen = _Seen(model)
     layers = public(model).layers.Layer
     call_layer = layers.__call__

@@ -42,12 +42,10 @@ class KeptFile:
 
     @property
     def missing_bytes(self) -> int:
-        """How much of the file the script itself has thrown away."""
         return self.size_bytes - len(self.content)
 
 
 def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
-    """Path and size of every regular file that a callback holds open for writing."""
     logs = [pair for each in callbacks for pair in vars(each).items() if _is_log(pair[1])]
     return [
         {"attribute": name, "path": str(Path(file.name).absolute()), "size_bytes": _size_of(file)}
@@ -69,7 +67,6 @@ def _is_log(value: Any) -> bool:
 
 
 def _size_of(file: Any) -> int:
-    """What has been written to a file, and what it goes on from."""
     file.flush()
     is_gfile = isinstance(file, tf.io.gfile.GFile)
     if is_gfile and file.mode[0] == "w" and getattr(file, "_writable_file", None) is None:

@@ -20,7 +20,6 @@ SOURCES = (f"{KERAS_3}.", f"{KERAS_2}.")
 
 
 def kinds(*names: str) -> tuple[Any, ...]:
-    """Classes by their public names, of each package that this process has imported."""
     return _kinds_in(imported(), names)
 
 
@@ -46,13 +45,11 @@ def _member(module: Any, name: str) -> Any:
 
 
 def package_of(thing: Any) -> str:
-    """The package that an object's class comes from, or that of one of its bases."""
     roots = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
     return KERAS_2 if KERAS_2 in roots else KERAS_3
 
 
 def public(thing: Any) -> ModuleType:
-    """The package that an object is of."""
     return importlib.import_module(package_of(thing))
 
 
@@ -61,5 +58,4 @@ def private_of(thing: Any) -> ModuleType:
 
 
 def hooks_of(package: str) -> ModuleType:
-    """What puts the watch into a package, which is imported for it."""
     return importlib.import_module(_HOOKS[package])

@@ -118,7 +118,6 @@ def warn_as_keras() -> None:
 
 
 def hold_few_batches() -> None:
-    """From now on one worker reads a `PyDataset`, one batch ahead."""
     original = PyDatasetEnqueuer.__init__
 
     def __init__(
@@ -134,7 +133,6 @@ def hold_few_batches() -> None:
 
 
 def flush_callbacks(callbacks: CallbackList) -> None:
-    """Waits for callbacks that Keras runs in threads of its own."""
     if callbacks._executor is not None:
         getattr(callbacks, _FLUSH_FUTURES)()
 
@@ -148,7 +146,6 @@ def step_item(first: int, last: int, iterator: Any) -> tuple[Any, ...]:
 
 
 def known_learning_rate(model: Any) -> float | None:
-    """The optimizer's learning rate; None where finding it out would run code of the script."""
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     rate = getattr(optimizer, "_learning_rate", None)
     if isinstance(rate, LearningRateSchedule) and type(rate).__module__.startswith("keras."):
@@ -168,13 +165,11 @@ def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
 
 
 def continue_at_epoch(model: Any, epoch: int | None) -> None:
-    """Makes the running `fit` begin with this epoch; None lets a later one be as it is called."""
     model._initial_epoch = epoch
 
 
 @functools.cache
 def names_of_models() -> frozenset[str]:
-    """The attributes that Keras itself gives to layers and models."""
     # With names of their own: automatic ones are counted.
     tensor = keras.Input((1,), name="any")
     made = keras.Model(name="any"), keras.Layer(name="any"), keras.Model(tensor, tensor, name="any")
@@ -212,7 +207,6 @@ def config_of(model: Any) -> Any:
 
 
 def built_variables(model: Any) -> list[Any]:
-    """Those that a model has by now, without its optimizer's."""
     return list(model.variables)
 
 
@@ -240,7 +234,6 @@ def optimizer_variables(optimizer: Any) -> list[Any]:
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:
-    """What `compile` gave a model, by a name for messages."""
     optimizer = getattr(model, "optimizer", None)  # none before `compile`
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     return {
@@ -251,7 +244,6 @@ def compiled_parts(model: Any) -> dict[str, Any]:
 
 
 def learning_rate(model: Any) -> float | None:
-    """Of the model's optimizer at its present step, None when it has none that is a number."""
     optimizer = model.optimizer
     # The optimizer inside one that scales the loss has it.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
@@ -259,7 +251,6 @@ def learning_rate(model: Any) -> float | None:
 
 
 def has_schedule(model: Any) -> bool:
-    """Whether the optimizer works out its learning rate from the step."""
     return isinstance(getattr(model.optimizer, "_learning_rate", None), LearningRateSchedule)
 
 

@@ -41,8 +41,7 @@ class Cells(Protocol):
 
     def begins(
         self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
-    ) -> None:
-        """The training of this number and identity begins, or goes on."""
+    ) -> None: ...
 
 
 _ANEW = Course(goes_on=False)
@@ -78,7 +77,6 @@ class Recognition:
     """
 
     def __init__(self, session: Session, cells: Cells | None = None) -> None:
-        """Has seen no training yet; `cells` are those of a notebook."""
         self.deviation = ""
         self._cells = cells
         self._session = session
@@ -157,7 +155,6 @@ class Recognition:
     def _with_variables(
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any
     ) -> ResumeRefused:
-        """Names the variables of another model, with both shapes."""
         if found.verdict is not TrainingVerdict.EDITED or found.training is None:
             return refusal
         try:

@@ -55,11 +55,9 @@ class KerasLibrary:
     """See `script_state.library.Library`."""
 
     def is_opened(self, kind: type) -> bool:
-        """Callbacks: one may be held by another."""
         return issubclass(kind, kinds("callbacks.Callback"))
 
     def is_followed(self, kind: type) -> bool:
-        """Layers, models, losses, metrics, schedules, adapters, pipelines."""
         if issubclass(
             kind, (tf.Variable, tf.Tensor, *kinds(*_WITHOUT_CODE))
         ) or kind.__module__.startswith(_NOT_FOLLOWED):
@@ -95,7 +93,6 @@ class KerasLibrary:
         return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
-        """Such as the writer of a `CSVLogger`."""
         return names_set_by_libraries(kind)
 
     def is_asked(self, owner: Any, value: Any) -> bool:
@@ -104,7 +101,6 @@ class KerasLibrary:
         return is_callback and type(owner).__module__.startswith(SOURCES) and type(value) is str
 
     def functions_of(self, value: Any) -> Iterator[Any]:
-        """The Python function of a `tf.function`, and what makes the rows of a pipeline."""
         yield from tensorflow_private.generators_of(value)
         # By the class: an object of the script may answer to any name, or with an error.
         has_one = hasattr(type(value), "python_function")
@@ -137,7 +133,6 @@ _COMPOSITES = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 @functools.lru_cache(maxsize=1024)
 def names_set_by_libraries(kind: type) -> frozenset[str]:
-    """Attributes that methods of Keras and TensorFlow set."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
     return frozenset().union(*(_names_set_in(base) for base in bases))
 

@@ -68,7 +68,6 @@ def _measured(run: FitRun, batch: Any, share: float) -> StepMemory:
 
 
 def _run_steps(run: FitRun, iterator: Any, quiet_steps: int) -> bool:
-    """Runs steps until the peak has stood for so many; False where the input ends before."""
     ends_at = time.monotonic() + _MOST_SECONDS
     peak_bytes = quiet = done = 0
     while quiet < quiet_steps and (done < _FEWER_STEPS or time.monotonic() < ends_at):
@@ -84,7 +83,6 @@ def _run_steps(run: FitRun, iterator: Any, quiet_steps: int) -> bool:
 
 
 def _goes_on(told: list[StepMemory], started: float) -> bool:
-    """Whether a batch of twice the size tells more, and is likely to fit."""
     *_, before, last = told
     if last.error or not last.records or time.monotonic() - started > 2 * _MOST_SECONDS:
         return False
@@ -103,7 +101,6 @@ def _has_grown(first: StepMemory, last: StepMemory) -> bool:
 
 
 def _records(batch: Any) -> int:
-    """How many the batch has; 0 where its parts cannot be taken one by one."""
     tensors = [each for each in tf.nest.flatten(batch) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) and each.shape.rank for each in tensors):
         return 0
@@ -111,7 +108,6 @@ def _records(batch: Any) -> int:
 
 
 def _repeated(run: FitRun, batch: Any, records: int) -> Any:
-    """An iterator over one batch of so many records, without end."""
     times = -(-records // _records(batch))
     larger = tf.nest.map_structure(
         lambda each: None if each is None else tf.concat([each] * times, 0)[:records], batch

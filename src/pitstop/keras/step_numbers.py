@@ -26,7 +26,6 @@ class FitVitals:
 
     @observing()
     def step_done(self, run: Any, elapsed_ns: int, now_ns: int) -> None:
-        """A step has ended, this long after the boundary before; the hot path."""
         self._steps_ns += elapsed_ns
         if now_ns >= self._vitals.due_ns:
             self._note_input(run)
@@ -94,7 +93,6 @@ class StepNumbers:
         self.logs = self.restored = logs
 
     def returned(self, run: Any, logs: dict[str, Any]) -> None:
-        """A step of the `FitRun` has returned its logs; it is not counted yet."""
         self.logs = logs
         self._note(run)
 
@@ -114,12 +112,10 @@ class StepNumbers:
                 left_out.look_at_weights(run, place)
 
     def forget(self) -> None:
-        """The next step is not computed."""
         self.loss, self.digest = float("nan"), 0
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
-    """The scalars among the logs that are numbers."""
     found = {}
     for name, value in _flat(logs):
         if isinstance(value, float | int) or getattr(value, "shape", None) == ():
@@ -131,7 +127,6 @@ def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
 
 
 def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """The scalars with tensors as NumPy scalars, which keep every bit."""
     found = {}
     for name, value in _flat(logs):
         try:
@@ -144,7 +139,6 @@ def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each with its name alone, as Keras tells callbacks."""
     for key, value in logs.items():
         if isinstance(value, Mapping):
             yield from _flat(value)

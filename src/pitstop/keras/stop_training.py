@@ -39,12 +39,10 @@ def watch(owner: type, notify: Callable[[Any, FrameType], None]) -> None:
 
 
 def set_silently(model: Any, *, value: bool) -> None:
-    """Restores the flag; whoever set it was reported when it was set."""
     vars(model)[_NAME] = value
 
 
 def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
-    """The event for an assignment made in a frame or in one of its callers."""
     setter, callback = _setter(frame), _callback(frame)
     watched: dict[str, Any] = {}
     for name in _WATCHED:
@@ -65,7 +63,6 @@ def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
 
 
 def callback_of(frame: FrameType) -> str:
-    """Class name of the callback whose method a frame runs, or an empty string."""
     owner = frame.f_locals.get("self")
     is_callback = isinstance(owner, kinds("callbacks.Callback"))
     if not is_callback or isinstance(owner, kinds("callbacks.CallbackList")):
@@ -74,7 +71,6 @@ def callback_of(frame: FrameType) -> str:
 
 
 def _setter(frame: FrameType | None) -> FrameType | None:
-    """The user's frame if there is one, else the innermost that is not plumbing."""
     first = None
     while frame is not None:
         name = frame.f_code.co_filename

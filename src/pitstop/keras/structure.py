@@ -49,13 +49,11 @@ class Structure:
         self._looks = 0
 
     def begin(self) -> None:
-        """Keras has the training step; callbacks come next, and then the first boundary."""
         function = self._model.train_function
         self._is_traced = function is self._function
         self._function = function
 
     def look(self) -> None:
-        """A step boundary: is the training step another one?"""
         self._begun = self._begun or flags_of(self._model)
         function = self._model.train_function
         self._is_remade = self._is_remade or function is not self._function
@@ -71,7 +69,6 @@ class Structure:
 
     @property
     def unverified(self) -> list[str]:
-        """What has changed and cannot be brought back."""
         found = [f"{name}, which was replaced during the fit" for name in self.replaced]
         if _has_changed(self._traced):
             found.append(f"trainable flags that changed without {_REMAKE}")
@@ -82,14 +79,12 @@ class Structure:
 
     @property
     def replaced(self) -> list[str]:
-        """Parts of the compiled model that are other objects than at the begin."""
         now = self._private.compiled_parts(self._model)
         changed = [each for each in self._settings if _is_other(each)]
         names = [_name_of(each) for each in changed if not _is_plain(each)]
         return [*(name for name, part in self._parts.items() if now[name] is not part), *names]
 
     def _changed_settings(self) -> dict[str, Any]:
-        """By its place and its name, each with its present value."""
         return {
             f"{place} {setting[1]}": vars(setting[0])[setting[1]]
             for place, setting in enumerate(self._settings)
@@ -186,7 +181,6 @@ def _is_other(setting: Setting) -> bool:
 
 
 def _is_plain(setting: Setting) -> bool:
-    """Whether it was, and is, what JSON can carry."""
     owner, name, first = setting
     both = first, vars(owner).get(name)
     is_finite = all(math.isfinite(each) for each in both if isinstance(each, float))
@@ -207,7 +201,6 @@ def flags_of(model: Any) -> Flags:
 
 
 def set_flags(model: Any, flags: Flags) -> None:
-    """Freezes and thaws layers; those inside of others come after them."""
     layers, variables = _holders(model)
     for layer, flag in zip(layers, flags["layers"], strict=True):
         if layer.trainable is not flag:

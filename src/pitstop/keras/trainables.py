@@ -17,7 +17,6 @@ from pitstop.tensorflow.variables import REGISTRY
 
 
 def of_model(model: Any) -> Trainables:
-    """A model and its optimizer, as `tf.train.Checkpoint(model=..., optimizer=...)` has them."""
     optimizer, names = model.optimizer, private_of(model)
     return Trainables(
         objects={"model": model} | ({} if optimizer is None else {"optimizer": optimizer}),
@@ -58,7 +57,6 @@ def export_fit(run: FitRun, saved: SavedState) -> None:
 
 
 def quiet(callbacks: Any) -> None:
-    """Keeps the TensorBoard callbacks of a `fit` from beginning event files when it starts."""
     for callback in callbacks if isinstance(callbacks, list | tuple) else [callbacks]:
         if is_tensorboard(callback):
             callback.write_graph = False

@@ -80,7 +80,6 @@ class Training:
         versions: dict[str, str],
         cells: Cells | None = None,
     ) -> None:
-        """Nothing runs yet; `cells` are those of a notebook."""
         self.session = session
         self.run: FitRun | None = None
         self._registry = registry
@@ -133,7 +132,6 @@ class Training:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """The History of Keras' own `fit`, also where a stop ends it, or has done so before."""
         try:
             with StopSignals(self.session) if self.session.snapshots.alone else nullcontext():
                 history = original(run.model, *args, **kwargs)
@@ -233,7 +231,6 @@ class Training:
     # -- what Keras tells while it runs ----------------------------------------------
 
     def train_begins(self, begin: Callable[..., None], callbacks: Any, logs: Any = None) -> None:
-        """`CallbackList.on_train_begin` of the watched fit; `begin` is Keras' own."""
         run = self.run
         if run is None or run.callbacks is not None or callbacks.model is not run.model:
             begin(callbacks, logs)
@@ -299,7 +296,6 @@ class Training:
 
     @observing(spoils=True)
     def handler_made(self, handler: Any, *_: Any, **__: Any) -> None:
-        """The same for a data handler of Keras 2."""
         run = self.run
         if run is not None and run.epoch_iterator is None and handler._model is run.model:
             run.use_input(LegacySource(handler, run.arguments))
@@ -309,7 +305,6 @@ class Training:
                 run.doubt(_DISTRIBUTED)
 
     def batches_to_skip(self, adapter: Any) -> int:
-        """How far into the rows the training data of Keras 2 begins, in batches."""
         run, continuation = self.run, self.continuation
         if run is None or continuation is None or run.epoch_iterator is not None:
             return 0
@@ -323,12 +318,10 @@ class Training:
     # -- iterating ---------------------------------------------------------------------
 
     def take_continuation(self) -> Continuation | None:
-        """What this `fit` goes on from, once: its first epoch begins."""
         continuation, self.continuation = self.continuation, None
         return continuation
 
     def outside(self, steps: Iterator[Any]) -> Iterator[Any]:
-        """The steps of what is no training: a stop may come between two of them."""
         beacon = self.session.beacon
         before = beacon.phase()
         if self.run is None:

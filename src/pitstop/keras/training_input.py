@@ -101,7 +101,6 @@ class TrainingInput:
 
     @observing(spoils=True)
     def before_iterator(self) -> None:
-        """An iterator is about to be created, and readers to be started for it."""
         random = self._streams.capture()
         self._state.creating(random)
         if not self._state.of_arrays:
@@ -117,12 +116,10 @@ class TrainingInput:
 
     @property
     def by_replay(self) -> bool:
-        """Whether its batches are drawn again on a resume."""
         return self._state.by_replay
 
     @property
     def begins_anew(self) -> bool:
-        """Whether a resume begins at its beginning."""
         return self._state.anew
 
     def stays(self, saved: SavedState) -> str:
@@ -146,16 +143,13 @@ class TrainingInput:
         self._state.drawn += batches
 
     def settle(self) -> None:
-        """The training is over: what a later `fit` will read from is as it is now."""
         if self._state.drawn == 0:
             self.before_iterator()
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
-        """The JSON form of the position, and the iterator's bytes if there are any."""
         return self._state.capture(self.iterator, encoder)
 
     def reconsider(self, snapshot_seconds: float) -> None:
-        """Gives the iterator's own state up where it costs too much for such a snapshot."""
         state, anchor = self._state, self._state.anchor
         if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
@@ -163,7 +157,6 @@ class TrainingInput:
             state.replay_from_now_on(anchor.cost_words)
 
     def _is_replayed_soon(self) -> bool:
-        """A replay gives the same batches, and each epoch has an iterator of its own."""
         source = self._source
         return (
             bool(source._num_batches)
@@ -198,11 +191,9 @@ class TrainingInput:
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
     def adopt(self, saved: SavedState) -> None:
-        """Before anything is brought back; see `InputState.replay_instead`."""
         self._state.replay_instead(saved.state["fit"]["input"])
 
     def prepare(self, saved: SavedState) -> None:
-        """Before readers start: what a replayed input reads from."""
         described = saved.state["fit"]["input"]
         if described["replay"]:
             if self._fills and (described["created"] > 1 or saved.position.milestone):
@@ -249,7 +240,6 @@ class TrainingInput:
         return iterator
 
     def restore_streams(self, saved: SavedState) -> None:
-        """Sets the random streams to the cut, but for those that the input reads from."""
         if self._repeats_end_of_epoch(saved):
             # What it draws, such as a new order, was drawn at the cut: they stay
             # as they were before it.
@@ -263,7 +253,6 @@ class TrainingInput:
             self._streams.restore_unmoved(cut, self._before_replay)
 
     def _repeats_end_of_epoch(self, saved: SavedState) -> bool:
-        """Whether the cut is behind an epoch whose end is gone through once more."""
         described = saved.state["fit"]["input"]
         at_end = saved.position.stage == "epoch_end" and not saved.position.milestone
         return bool(at_end and described["replay"] and described["drawn"] == 0)
@@ -285,7 +274,6 @@ class TrainingInput:
 
 
 def _with_shapes(element_spec: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-    """The form of a batch with its sizes, where a batch has been seen."""
     flat = tf.nest.flatten(element_spec)
     # Weights by class come last, one for each row.
     known = [*shapes, *(shapes[-1][:1] for _ in flat[len(shapes) :])] if shapes else []
@@ -314,7 +302,6 @@ def _made_up(element_spec: Any, rows: int) -> Any:
 
 
 def fixed_batch_size(model: Any) -> int:
-    """The number of rows that the model insists on; 1 when any will do."""
     shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
     return next((int(shape[0]) for shape in shapes if shape and shape[0]), 1)
 

@@ -66,7 +66,6 @@ class ValidationInput:
         return [f"{each} of the validation" for each in buffers.large_buffers(self.data)]
 
     def ended(self, left: Any, created: int) -> None:
-        """A validation is over, which has created so many iterators, and left one, or None."""
         self._left = left
         self._saved_state = b""
         self._created += created
@@ -77,7 +76,6 @@ class ValidationInput:
         return bool(self._created) and isinstance(self.data, kinds(*_READ_FOR_THEIR_FORM))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
-        """The JSON form, and the state of the iterator that was left if there is one."""
         described = {"created": self._created}
         # Not kept from cut to cut: the seeds in it belong to the dataset, and
         # go on when a callback evaluates the same data.

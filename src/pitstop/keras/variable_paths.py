@@ -31,7 +31,6 @@ class TrainedModels:
 
     @observing()
     def look(self, model: Any) -> None:
-        """Tells the registry which variables the script has dropped when it trains this model."""
         if self._looked == self._registry.created or not self._trained:
             return
         self._looked = self._registry.created
@@ -77,7 +76,6 @@ class OtherVariables:
         self._before = self._held()
 
     def changed(self) -> list[str]:
-        """Names of those that have changed, or have come, since the training began."""
         return [
             name.partition(" ")[2]
             for name, value in self._held().items()

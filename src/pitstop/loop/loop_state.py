@@ -73,7 +73,6 @@ class LoopState:
         self.doubt(self._registry.settle(saved, self._path_of))
 
     def doubt(self, reason: str) -> None:
-        """A resume is not exact, where there is a reason; the first one is told."""
         if reason and self.level is EXACT:
             self.level = Exactness("not_exact", reason)
 
@@ -96,7 +95,6 @@ class LoopState:
         self._models.build(decode(saved.state["loop"]["built"], saved.tensors))
 
     def restore_object(self, name: str, saved: SavedState) -> None:
-        """Brings one object to a saved cut; of variables, their registry does that."""
         self._objects[name].restore(saved.state["loop"]["objects"][name], saved.tensors)
 
     def hidden_random_op(self, op_type: str) -> None:
@@ -133,11 +131,9 @@ class BuiltModels:
             private.watch_names(names)
 
     def forms(self) -> dict[str, Any]:
-        """By a model's name, its batch with every array replaced by its form as text."""
         return self._forms
 
     def build(self, forms: Mapping[str, Any]) -> None:
-        """Trains the models that were trained on batches, on one batch of zeros."""
         for name, form in forms.items():
             if name in self._models:
                 self._models[name].train_on_batch(*tf.nest.map_structure(_zeros, form))

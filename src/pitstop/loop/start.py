@@ -43,7 +43,6 @@ class Run:
     """
 
     def __init__(self, session: Session, state: LoopState, *, returns: bool) -> None:
-        """Restores nothing yet; `returns` lets the script go on behind a stop."""
         self.resumed = False
         self.stopped = False
         self._session = session

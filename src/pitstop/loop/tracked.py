@@ -35,7 +35,6 @@ class GraphSession:
 
     @property
     def doubt(self) -> str:
-        """Why a resume cannot be exact, empty when it can."""
         count = len(self._session.graph.get_operations())
         if count != self._operations:
             self._operations = count
@@ -113,14 +112,11 @@ class Tracked(Protocol):
     """One named object of the script; `doubt` says why a resume cannot restore it exactly."""
 
     @property
-    def doubt(self) -> str:
-        """See the class."""
+    def doubt(self) -> str: ...
 
-    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        """Its state as JSON, and tensors beside it."""
+    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]: ...
 
-    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
-        """Brings the object to a captured state."""
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None: ...
 
 
 def track(name: str, value: Any) -> Tracked:
@@ -139,7 +135,6 @@ def track(name: str, value: Any) -> Tracked:
 
 
 def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The objects in nested dicts, lists and tuples, by their paths."""
     for name, value in values.items():
         if isinstance(value, Mapping | list | tuple):
             pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -189,11 +184,9 @@ class Variables:
         pass
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        """Nothing: the registry saves every variable."""
         return None, []
 
-    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
-        """Nothing: the registry restores every variable."""
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None: ...
 
 
 class DataIterator:

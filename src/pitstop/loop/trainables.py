@@ -34,7 +34,6 @@ Trackable = tf.__internal__.tracking.Trackable
 
 
 def of_objects(objects: Mapping[str, Any]) -> Trainables:
-    """Models, modules, optimizers and variables; random generators and metrics are left out."""
     held = {name: each for name, each in objects.items() if _is_held(each)}
     leaves = dict(leaves_of(held))
     models = {name: each for name, each in leaves.items() if _is_model(each)}
@@ -161,7 +160,6 @@ def export_loop(
 def _export_graph(
     order: ExportOrder, state: LoopState, objects: Mapping[str, Any], saved: SavedState
 ) -> None:
-    """The variables of a v1 session, by a Saver of its own graph."""
     sessions = sessions_of(objects)
     if order.format is not Format.V1_SAVER or len(sessions) > 1:
         raise NotExportable(

@@ -30,8 +30,7 @@ class Call(ABC):
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        """What is called, in the user's words."""
+    def name(self) -> str: ...
 
     @property
     def feeds_itself(self) -> bool:
@@ -39,15 +38,12 @@ class Call(ABC):
         return False
 
     def traces(self) -> int:
-        """How often it has been traced, as far as it tells."""
         return 0
 
     def trains(self) -> bool:
-        """Whether it changes what is trained, as traced so far."""
         return False
 
     def variables(self) -> list[Any]:
-        """Those that it reads or writes, as traced so far."""
         return []
 
     def is_eager(self) -> bool:
@@ -59,7 +55,6 @@ class Call(ABC):
         return values.flatten(result)
 
     def build(self, form: Form, data: memoryview) -> Any:
-        """The result that was recorded."""
         return values.build(form, data)
 
     def signature(self, number: int) -> tuple[str, int]:
@@ -68,11 +63,9 @@ class Call(ABC):
         return words, checksum(self.args, self.kwargs, number)
 
     def iterators(self) -> list[Any]:
-        """Those of `tf.data` or of a strategy that it is given."""
         return drawn_inputs.iterators_in((*self.args, *self.kwargs.values()))
 
     def advances_input(self) -> bool:
-        """Whether it may leave an input of the script in another state than it was."""
         if not self.feeds_itself:
             return False
         return not all(map(_is_plain, (*self.args, *self.kwargs.values())))
@@ -176,7 +169,6 @@ def _sample(leaf: Any, number: int) -> bytes:
 
 
 def _leaves(values: Sequence[Any]) -> Iterator[Any]:
-    """Arrays, numbers and words, as far as they are in memory."""
     for value in values:
         if private.is_eager_tensor(value):
             if value.dtype.is_numpy_compatible and private.is_in_host_memory(value):

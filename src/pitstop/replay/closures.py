@@ -34,14 +34,12 @@ class Closures:
         self._lacking: _Lacking = KeyError
 
     def begin(self, beacon: Beacon) -> None:
-        """A loop begins: its closures are counted from 0."""
         self.schedule.begin(beacon)
         self._count = 0
         self._numbers.clear()
         self._unrecorded.clear()
 
     def scheduled(self, remote: Any) -> None:
-        """The next closure, and where its result will be."""
         self._numbers[remote] = self._count
         self._unrecorded[self._count] = remote
         self._count += 1
@@ -70,7 +68,6 @@ class Closures:
         self._lacking = lacking
 
     def answer(self) -> AnsweredValue:
-        """The next closure, which an earlier attempt has computed."""
         number, self._count = self._count, self._count + 1
         return AnsweredValue(number, self._results.get(number), self._lacking)
 
@@ -84,13 +81,11 @@ class AnsweredValue(tf.distribute.coordinator.RemoteValue):
         self._lacking = lacking
 
     def get(self) -> Any:
-        """The result, as tensors."""
         if self._result is None:
             raise self._lacking(self._number)
         return values.build(*self._result)
 
     def fetch(self) -> Any:
-        """The result, as arrays."""
         return tf.nest.map_structure(
             lambda each: each.numpy() if hasattr(each, "numpy") else each, self.get()
         )
@@ -104,7 +99,6 @@ class ClosureCall(FunctionCall):
 
     @property
     def name(self) -> str:
-        """That of the Python function, as it is scheduled."""
         return f"schedule {super().name}"
 
     @property
@@ -112,7 +106,6 @@ class ClosureCall(FunctionCall):
         return True
 
     def advances_input(self) -> bool:
-        """Workers begin their input anew."""
         return False
 
     def variables(self) -> list[Any]:
@@ -120,12 +113,10 @@ class ClosureCall(FunctionCall):
         return []
 
     def flatten(self, result: Any) -> tuple[Form, bytes]:
-        """Its result comes later."""
         self.closures.scheduled(result)
         return ("none",), b""
 
     def build(self, form: Form, data: memoryview) -> Any:
-        """What stands for its result."""
         return self.closures.answer()
 
 

@@ -53,11 +53,9 @@ class EagerSteps:
         return result
 
     def replica_called(self, *, trains: bool) -> None:
-        """A replica has called a function."""
         self._replicas_train |= trains
 
     def forget(self) -> None:
-        """What comes now has nothing to do with gradients that were taken before."""
         self._gradients_taken = False
 
     def applies_gradients(self) -> None:

@@ -33,7 +33,6 @@ WATCHED_METHODS = (
 def watch_functions(
     registry: VariableRegistry, open_session: Callable[[], Session | None]
 ) -> Recorder:
-    """Leads calls of `tf.function`s and reads of variables to a recorder."""
     recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
     variable_use.around_read(recorder.reads, recorder.has_read)
@@ -56,7 +55,6 @@ def watch_functions(
 
 
 def watch_models(recorder: Recorder, trainer: type, applies: Sequence[tuple[type, str]]) -> None:
-    """Leads `fit` and its like of a class, and what applies gradients, to the recorder."""
     for name in WATCHED_METHODS:
         setattr(trainer, name, _method(recorder, name, getattr(trainer, name)))
     trainer_fit: Any = trainer

@@ -76,12 +76,10 @@ class LiveLoop(ScriptLoop):
         self.session.beacon.write_phase(Phase.TRAIN)
 
     def settle(self) -> None:
-        """Waits for what the script has scheduled, see `Schedule.settle`."""
         if self._schedule is not None:
             self._schedule.settle()
 
     def doubt(self, reason: str) -> None:
-        """A resume will not be exact; the first reason is the one that is told."""
         if self.level.level != "not_exact":
             self.level = Exactness("not_exact", reason)
 
@@ -144,13 +142,11 @@ class LiveLoop(ScriptLoop):
             self.session.snapshots.stop_with(None, "train")
 
     def finish(self) -> None:
-        """The loop is over, because a `fit` begins; its outcome is kept."""
         OUTSIDE.leave()
         self.session.snapshots.milestone(lambda: self.take(milestone="loop_end"))
         self._report_end()
 
     def script_ended(self) -> None:
-        """The interpreter exits, and the loop with it."""
         # `last_value` is set by an exception that nobody caught.
         if os.getpid() == self._pid and not hasattr(sys, "last_value"):
             self._report_end()

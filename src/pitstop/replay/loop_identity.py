@@ -49,7 +49,6 @@ def look(variables: Iterable[Any]) -> FirstStep:
 
 
 def compare(one: FirstStep, other: FirstStep) -> Likeness:
-    """Whether they are of one training: on another machine the last bits may differ."""
     if not np.array_equal(one["exact"], other["exact"]):
         return Likeness.OTHER
     mine, its, exact = one["values"], other["values"], one["exact"]
@@ -97,7 +96,6 @@ class LoopIdentity:
 
 
 def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:
-    """Whether a loop is the saved one: the same place, script and values."""
     likeness = compare(before.first_step, now.first_step)
     is_other = likeness is Likeness.OTHER
     doubt = "" if likeness is Likeness.SAME else _OTHER_BITS
@@ -115,7 +113,6 @@ def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:
 
 
 def _elsewhere(before: Identity, now: Identity) -> str:
-    """Where the two are, if they are at two places, or in two rounds of the loops around them."""
     if (now.frames, now.process) != (before.frames, before.process):
         return f"it is called in {now.frames[-1:]}, but was called in {before.frames[-1:]}"
     was, has = (_round(each) for each in (before, now))

@@ -100,7 +100,6 @@ class LoopRecord:
             self._open.clear()
 
     def hold(self) -> tuple[HeldTensor, dict[str, Any]]:
-        """The record as it is now, for a cut: its bytes, and the JSON beside them."""
         chunks = (*self._sealed, bytes(self._open))
         spec = TensorSpec(TENSOR, "U8", (self.size_bytes,))
         described = {

@@ -82,11 +82,9 @@ class Recorder:
 
     @property
     def loop(self) -> LiveLoop | None:
-        """The loop that runs, None before its first step."""
         return self._loop
 
     def switch_off(self) -> None:
-        """Everything is left alone from now on, as in a forked data worker."""
         self._off = True
 
     def coordinates(self, closures: Closures) -> None:
@@ -97,7 +95,6 @@ class Recorder:
     # -- what the script does ------------------------------------------------------
 
     def listens(self) -> bool:
-        """Whether a call that is made now is the script's own."""
         own = self._thread or self.eager.waiting or self._home
         return (
             not (self._place.inside or self._off)
@@ -130,7 +127,6 @@ class Recorder:
 
     @observing(spoils=True)
     def _observe(self, call: Call, result: Any, *, traced: bool, taped: bool) -> None:
-        """A call was computed: the loop may begin with it, and is recorded."""
         if self._loop is None and not (self.traced.trains(call) and self._begin(call)):
             return
         if self._loop is not None and self._repetition is None:
@@ -139,7 +135,6 @@ class Recorder:
             self._note_call(self._loop, call, result, traced=traced)
 
     def elsewhere(self, call: Call) -> Any:
-        """Runs a call that is not the loop's own; one of another thread may spoil it."""
         result = call.run()
         if not self._off and threading.get_ident() != self._thread:
             self._beside(call)
@@ -166,7 +161,6 @@ class Recorder:
             return run()
 
     def reads(self, variable: Any) -> None:
-        """The script is about to read a variable outside of any recorded call."""
         if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
@@ -220,7 +214,6 @@ class Recorder:
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
-        """What happens in here is not the script's own."""
         before, self._place.inside = self._place.inside, True
         try:
             yield
@@ -235,7 +228,6 @@ class Recorder:
     # -- the record ------------------------------------------------------------------
 
     def _run(self, call: Call) -> tuple[Any, bool]:
-        """What the call returns, and whether something was traced in it."""
         before = self._so_far(call)
         try:
             with self.traced.running(call):
@@ -247,7 +239,6 @@ class Recorder:
         return result, before != self._so_far(call)
 
     def _so_far(self, call: Call) -> tuple[int, int]:
-        """Traces and variables that there are: other numbers tell of a trace."""
         try:
             self.traced.called(call).add(call.name)
             return call.traces(), self._registry.created
@@ -307,7 +298,6 @@ class Recorder:
     # -- a loop begins and ends --------------------------------------------------------
 
     def _begin(self, call: Call) -> bool:
-        """The first step of a loop has run; whether the loop is watched."""
         session = self._take_session()
         if session is None:
             return False
@@ -335,7 +325,6 @@ class Recorder:
         return True
 
     def _take_session(self) -> Session | None:
-        """The session for a loop that this thread begins; None when there is none to have."""
         with self._beginning:
             if self._thread:
                 return None
@@ -347,7 +336,6 @@ class Recorder:
             return session
 
     def _repeat(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> str:
-        """Repeats the saved loop; or says why it is left alone."""
         loop.session.beacon.write_phase(Phase.RESTORING)
         try:
             saved = loop.session.fetch(point)

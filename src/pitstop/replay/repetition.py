@@ -51,7 +51,6 @@ class MutedOutput:
         sys.excepthook = self._show
 
     def end(self) -> None:
-        """Everything is shown again; without effect when nothing is held back."""
         if not self._kept:
             return
         flush_output()
@@ -135,7 +134,6 @@ class Repetition:
         return ""
 
     def begin(self) -> None:
-        """The first step of the script has come; what follows is known."""
         loop, described = self.loop, self._saved.state["replay"]
         EARLIER.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
         loop.first_random = decode(described["random"], self._saved.tensors)
@@ -223,7 +221,6 @@ class Repetition:
             self.loop.session.snapshots.stop_with(None, "restoring", self._saved.position)
 
     def _look_ahead(self) -> None:
-        """Learns of the looks that were made before the next call."""
         while self._following is None:
             entry = next(self._entries, None)
             if entry is None:

@@ -63,7 +63,6 @@ class TracedFunctions:
 
     @contextmanager
     def running(self, call: Call) -> Iterator[None]:
-        """What is traced in here is traced for this call."""
         self._running.call = self._latest = call
         try:
             yield
@@ -124,14 +123,12 @@ class TracedFunctions:
         return counts.pop() if len(counts) == 1 else None
 
     def trains(self, call: Call) -> bool:
-        """Whether calls like this change what is trained."""
         known, key = self._of(call).trains, (call.name, call.traces())
         if key not in known:
             known[key] = call.trains()
         return known[key]
 
     def judge(self, loop: LiveLoop, call: Call) -> None:
-        """Tells a loop what is wrong with one of its functions, if anything is."""
         known, drawn = self._of(call), self.drawn_by(call)
         if known.unrepeatable:
             loop.give_up(known.unrepeatable)

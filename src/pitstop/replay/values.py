@@ -125,7 +125,6 @@ def _array(data: io.BytesIO, dtype_name: str, shape: Sequence[int]) -> np.ndarra
 
 
 def as_form(value: Any) -> Form:
-    """A form again, after JSON has made lists of its tuples."""
     return tuple(as_form(item) if isinstance(item, list) else item for item in value)
 
 

@@ -35,7 +35,6 @@ def to_json(found: Comparison) -> dict[str, JsonValue]:
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Writes the comparison; names of the run are never read as markup."""
     console.print(PlainText(Group(*_parts(found))))
 
 
@@ -114,7 +113,6 @@ def _tensor_text(tensor: TensorDifference) -> str:
 
 
 def tensor_label(name: str) -> str:
-    """The readable part of a variable's name in a checkpoint."""
     return name.split("/", 2)[-1]
 
 

@@ -31,7 +31,6 @@ def to_json(drill: Drill) -> dict[str, JsonValue]:
 
 
 def render(drill: Drill) -> str:
-    """The object as text that every JSON parser reads, newline included."""
     return json.dumps(to_json(drill), indent=2, allow_nan=False) + "\n"
 
 
@@ -115,7 +114,6 @@ def _explanation(drill: Drill) -> Iterator[str]:
 
 
 def _not_resumed(trials: tuple[Trial, ...]) -> Iterator[str]:
-    """Which interrupted runs did not go on from what was saved, and why."""
     over = [trial for trial in trials if not trial.resumed_at_step]
     fresh = sum(not trial.aftermath.saved_step and not trial.failure for trial in over)
     if fresh:
@@ -128,7 +126,6 @@ def _not_resumed(trials: tuple[Trial, ...]) -> Iterator[str]:
 
 
 def _repeated(trials: tuple[Trial, ...]) -> Iterator[str]:
-    """What the resumes tell all the same: steps computed again, against themselves."""
     compared = [trial.comparison.b for trial in trials if trial.comparison]
     repeated = sum(side.recomputed_steps for side in compared)
     if repeated and not any(side.disagreements for side in compared):

@@ -27,7 +27,6 @@ class MemberReport:
 
     @property
     def cause(self) -> str:
-        """Of its end; empty while it is running."""
         finding = self.report.last.finding
         return finding.cause if finding else ""
 
@@ -41,7 +40,6 @@ class GangReport:
     others: tuple[MemberReport, ...]
 
     def is_victim(self, member: MemberReport) -> bool:
-        """Whether a member failed after another one had, and of something else."""
         return member.failed and member.cause != self.first.cause
 
     def lines(self) -> tuple[str, ...]:
@@ -80,7 +78,6 @@ def ended_seconds(run_dir: Path) -> float:
 
 
 def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
-    """Puts who failed first in front; the leader comes first in `members`."""
     failed = sorted((each for each in members if each.failed), key=lambda each: each.ended_seconds)
     first, *others = [*failed, *(each for each in members if not each.failed)]
     return GangReport(name, first, tuple(others))

@@ -56,7 +56,6 @@ def drawable(value: float) -> float:
 
 
 def step_rate(records: Sequence[StepRecord], ended_seconds: float) -> tuple[Point, ...]:
-    """Steps per second in equal spans of time, up to the end of the attempt."""
     if len(records) < 2 or records[-1].time_seconds <= records[0].time_seconds:
         return ()
     start, end = records[0].time_seconds, max(ended_seconds, records[-1].time_seconds)
@@ -68,7 +67,6 @@ def step_rate(records: Sequence[StepRecord], ended_seconds: float) -> tuple[Poin
 
 
 def _steps_at(records: Sequence[StepRecord], times: Sequence[float]) -> list[float]:
-    """The steps that were done at rising times, between two records in proportion."""
     found: list[float] = []
     index = 0
     for seconds in times:
@@ -104,7 +102,6 @@ FORECAST_WINDOWS = 0.5
 
 
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
-    """Panels of the flight recorder's samples; none where it recorded nothing."""
     # One that has ended holds nothing any more, which is no news.
     lived = sorted(
         (each for each in samples if each.memory_bytes), key=lambda each: each.time_seconds
@@ -173,7 +170,6 @@ def _learning_rate(samples: Sequence[Sample]) -> Panel:
 
 
 def _disks(samples: Sequence[Sample]) -> Panel:
-    """The space left where it got scarce; elsewhere it is no news."""
     scarce = {
         disk.mount: None
         for each in samples
@@ -185,7 +181,6 @@ def _disks(samples: Sequence[Sample]) -> Panel:
 
 
 def _open_files(samples: Sequence[Sample]) -> Panel:
-    """The trainer's descriptors where they came near to their limit."""
     points = series.open_files(samples)
     limits = [each.trainer.open_files_limit for each in samples if each.trainer]
     limit = limits[-1] if limits else None

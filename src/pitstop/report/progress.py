@@ -72,7 +72,6 @@ def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
 
 
 def _same_cause(attempts: Sequence[AttemptProgress]) -> int:
-    """How many attempts at the end have the cause of the last one; stops are no cause."""
     last = attempts[-1]
     if last.state in _GOES_ON:
         return 0

@@ -28,7 +28,6 @@ class PlainText:
     inner: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The segments of what is inside, no line with blanks at its end."""
         plainly = (_plainly(each) for each in console.render(self.inner, options))
         for line in Segment.split_lines(plainly):
             yield from _without_blanks(line)
@@ -40,7 +39,6 @@ def title(text: str) -> Text:
 
 
 def grid(first: str = "", gap: int = 1) -> Table:
-    """Two columns: a sign or a name, and a text that is folded."""
     table = Table.grid(padding=(0, gap, 0, 0))
     table.add_column(style=first, no_wrap=True)
     table.add_column(overflow="fold")
@@ -50,7 +48,6 @@ def grid(first: str = "", gap: int = 1) -> Table:
 def titled(
     name: str, rows: Iterable[tuple[str, Text]], style: str = "", gap: int = 1
 ) -> list[RenderableType]:
-    """A title and the rows below it; nothing where there are none."""
     table = grid(style, gap)
     for first, text in rows:
         table.add_row(Text(first), text)
@@ -89,7 +86,6 @@ _MARGIN = 20
 
 
 def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
-    """Writes the report; text of the run is never read as markup."""
     # A path that is broken in its middle can be copied neither from a pipe nor from a terminal.
     if not console.is_terminal:
         console.width = max(console.width, _longest_word(report) + _MARGIN)
@@ -111,7 +107,6 @@ def _longest_word(report: WhyReport) -> int:
 
 
 def compose(report: WhyReport) -> RenderableType:
-    """The report as something that rich can draw at any width."""
     report = plain_record(report)
     parts = [_heading(report), *_body(report)]
     parts += _earlier(report)

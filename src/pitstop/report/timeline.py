@@ -71,7 +71,6 @@ class Series:
 
     @property
     def can_be_drawn(self) -> bool:
-        """Whether there is a line, or at least a dot."""
         return len(self.finite()) > (0 if self.is_dots else 1)
 
     def finite(self) -> tuple[Point, ...]:
@@ -90,7 +89,6 @@ class Panel:
     limit_name: str = ""
 
     def values(self) -> tuple[float, ...]:
-        """Everything that is drawn, the limit not counted."""
         return tuple(value for each in self.series for _, value in each.finite())
 
 
@@ -118,13 +116,11 @@ class Timeline:
 
     @property
     def drawn_seconds(self) -> float:
-        """The same with the forecasts."""
         lines = (each for panel in self.panels for each in panel.series if each.is_forecast)
         ends = (each.points[-1][0] - self.started_seconds for each in lines)
         return max([self.seconds, *ends])
 
     def telling_first(self, cause: str) -> Timeline:
-        """The timeline with the panels that tell of an end for this cause above the others."""
         telling = _TELLING.get(cause, ())
         panels = sorted(self.panels, key=lambda panel: panel.id not in telling)
         return replace(self, panels=tuple(panels))

@@ -22,7 +22,6 @@ _MOST_RECORDS = 4096
 
 
 def log_folder(samples: Sequence[Sample]) -> str:
-    """Where the script's TensorBoard callback writes; empty when it has none."""
     told = (each.training.log_folder for each in reversed(samples) if each.training)
     return next((folder for folder in told if folder), "")
 
@@ -44,7 +43,6 @@ def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Ti
 
 
 def last_step(run_dir: Path, attempt: int) -> int:
-    """The last step in an attempt's record, 0 when there is none."""
     records = steps.read_spaced(_steps_file(run_dir, attempt), 2)
     return records[-1].step if records else 0
 
@@ -62,7 +60,6 @@ _LINE_CHARACTERS = 400
 
 
 def facts(evidence: Evidence) -> Iterator[Fact]:
-    """What was run, where, and with what, in a few words each."""
     started, connected = evidence.first(AttemptStarted), evidence.last(TrainerConnected)
     level = evidence.last(LevelKnown)
     if started is not None:

@@ -25,7 +25,6 @@ _REDUCED = "_pitstop_reduced"
 
 
 def large_buffers(dataset: Any) -> Iterator[str]:
-    """The stages that `reduce` would make smaller, as the script calls them."""
     for stage in pipeline.every_stage(dataset):
         if _keeps_what_is_read_again(stage):
             yield "cache()"
@@ -37,13 +36,11 @@ def large_buffers(dataset: Any) -> Iterator[str]:
 
 
 def is_reduced(dataset: Any) -> bool:
-    """Whether a stage of it holds less than the script says."""
     return any(hasattr(stage, _REDUCED) for stage in pipeline.every_stage(dataset))
 
 
 @observing()
 def reduce() -> None:
-    """Pipelines that are made from now on hold as little as they can."""
     for module, kind, name in _AHEAD:
         _read_less_ahead(getattr(module, kind), name)
     _read_again(cache_op.CacheDataset)

@@ -43,7 +43,6 @@ _Place = tuple[Mapping[str, Any], str]
 
 
 def wrap(path: str, method: str, around: Callable[..., Any]) -> None:
-    """Has `around` called with the original method first."""
     owner: Any = tf
     for name in path.split("."):
         owner = getattr(owner, name, None)
@@ -85,7 +84,6 @@ def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **k
 
 
 def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
-    """The constructor waits for all other workers, as long as it takes."""
     given = (*args[1:], *kwargs.values())
     resolvers = (each for each in given if hasattr(each, "cluster_spec"))
     _take(supervisor, "assembling", next(resolvers, None))
@@ -135,7 +133,6 @@ def _place_of_resolver(resolver: Any) -> _Place:
 
 @_or_unknown
 def _place_of(server: Any) -> _Place:
-    """All tasks of the cluster of a `tf.distribute.Server`, and its own."""
     known = server.server_def
     jobs = {
         job.name: {str(index): address for index, address in job.tasks.items()}

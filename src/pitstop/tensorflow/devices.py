@@ -26,7 +26,6 @@ STEPS = 10
 
 
 def forget_peaks() -> None:
-    """The peaks of this process count from now on."""
     memory.forget_peak()
     for device in tf.config.list_logical_devices("GPU"):
         tf.config.experimental.reset_memory_stats(device.name.removeprefix("/device:"))
@@ -51,7 +50,6 @@ def now(share: float, records: int = 0, error: str = "") -> StepMemory:
 
 
 def tell_loop(session: Session, done: int) -> None:
-    """Ends the process behind so many steps of a loop of the script's own, if it is to measure."""
     if session.settings.measure_from and done >= STEPS:
         session.report(now(1.0))
         end_process(ExportEnded(0))
@@ -77,7 +75,6 @@ def accelerators() -> dict[str, str]:
 
 
 def allocators() -> list[dict[str, Any]]:
-    """For each GPU, what TensorFlow's own allocator has taken, now and at the most."""
     found = []
     for each in tf.config.list_logical_devices("GPU"):
         device = each.name.removeprefix("/device:")
@@ -94,7 +91,6 @@ def versions() -> dict[str, str]:
 
 
 def computed_with() -> dict[str, str]:
-    """What the bits of a training depend on: versions of the frameworks, and the devices."""
     found = "; ".join(accelerators().values())
     if found and tf.config.experimental.tensor_float_32_execution_enabled():
         found += ", TensorFloat-32"

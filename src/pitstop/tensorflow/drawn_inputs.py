@@ -44,12 +44,10 @@ _drawing = _Drawing()
 
 
 def is_drawing() -> bool:
-    """Whether the ops that are traced now are those of a draw that `on_draw` has told of."""
     return _drawing.now
 
 
 def on_draw(notify: Callable[[Any], None]) -> None:
-    """Calls `notify` with the iterator at each draw of an element that is traced."""
     told = observing(spoils=True)(notify)
     for owner, name in ((_KINDS[1], "get_next"), (_KINDS[0], "_next_internal")):
         setattr(owner, name, _telling(getattr(owner, name), told))
@@ -91,7 +89,6 @@ def drawing_graph(iterator: Any) -> Any:
 
 
 def first_part(iterator: Any) -> Any:
-    """What tells two iterators of one graph apart."""
     return _parts(iterator)[0]
 
 
@@ -108,7 +105,6 @@ def iterators_in(values: Any) -> list[Any]:
 
 
 def is_of_one_device(iterator: Any) -> bool:
-    """Whether it gives elements, and no strategy's parts of them."""
     return isinstance(iterator, _KINDS[0])
 
 
@@ -129,7 +125,6 @@ def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:
 
 
 def skip(iterator: Any, elements: int) -> None:
-    """Draws elements, and throws them away; of several workers, this one's share alone."""
     for _ in range(elements):
         if not isinstance(iterator, _KINDS[1]):
             next(iterator)
@@ -145,7 +140,6 @@ _contents: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def contents_of(iterator: Any) -> str:
-    """A digest of what an iterator reads, as far as that is known without reading it."""
     return digest_of_text(*map(_contents_of, _datasets(iterator)))
 
 

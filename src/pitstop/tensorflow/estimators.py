@@ -24,7 +24,6 @@ _seen: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    """Watches all Estimators from now on; for `wrap` see `cluster_roles`."""
     task = own_task(os.environ)
     if task is None or task.kind != EVALUATOR:
         return

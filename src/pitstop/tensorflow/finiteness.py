@@ -28,7 +28,6 @@ class Finiteness:
 
 
 def parts_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The tensors of a nested structure, each with its place in it; None is none."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from parts_of(part, f"{path}[{key!r}]")

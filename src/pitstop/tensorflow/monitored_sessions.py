@@ -79,8 +79,6 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
 
 def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    """Watches all sessions from now on; for `wrap` see `cluster_roles`."""
-
     def begin(original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
         _open(supervisor, original, session, *args, **kwargs)
 
@@ -95,7 +93,6 @@ def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> No
 
 
 def _listen(original: _Call, hook: Any, *args: Any, **kwargs: Any) -> None:
-    """In the place of the constructor of a CheckpointSaverHook."""
     if (call := _bound(original, hook, *args, **kwargs)) is not None:
         folder = _folders[hook] = str(call.arguments.get("checkpoint_dir"))
         listeners = call.arguments.get("listeners") or ()
@@ -105,7 +102,6 @@ def _listen(original: _Call, hook: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
-    """In the place of the constructor of a session."""
     supervisor.take("monitored_session", {}, "")
     call = _bound(original, session, *args, **kwargs)
     opened = _opened(supervisor) if call is not None else None

@@ -28,12 +28,10 @@ class Naming:
         return package in self._counts
 
     def use_counts(self, read: _Read, write: _Write, package: str) -> None:
-        """Learns how a package counts the names that it gives by itself."""
         self._counts[package] = (read, write)
 
     @contextmanager
     def creating(self, path: str) -> Iterator[None]:
-        """The variables that are created inside are parts of this one."""
         self._here.path = path
         try:
             yield
@@ -41,7 +39,6 @@ class Naming:
             self._here.path = ""
 
     def of(self, variable: Any) -> str:
-        """What a variable that was just created is called."""
         own = str(variable.name).removesuffix(":0")
         path = getattr(self._here, "path", "")
         _, replica, number = own.partition(_REPLICA)
@@ -51,7 +48,6 @@ class Naming:
         return {package: read() for package, (read, _) in self._counts.items()}
 
     def advance(self, counts: Mapping[str, Mapping[str, int]]) -> None:
-        """Goes on with the names where another process was; never back."""
         for package, (read, write) in self._counts.items():
             now, before = read(), counts.get(package, {})
             write({kind: max(count, now.get(kind, 0)) for kind, count in before.items()})

@@ -18,7 +18,6 @@ from pitstop.tensorflow import traced_ops
 
 
 def of_one_device(dataset: Any) -> Any:
-    """The pipeline that a strategy deals out; any other as it is."""
     dealt_out = getattr(dataset, "_original_dataset", None)
     if dealt_out is None:
         dealt_out = next(iter(getattr(dataset, "_datasets", ())), None)
@@ -44,7 +43,6 @@ def is_deterministic(dataset: Any) -> bool:
 
 
 def file_cache_of(dataset: Any) -> str:
-    """The file that a stage of a `tf.data` pipeline keeps its elements in; empty without one."""
     caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
     snapshots = (str(stage._path) for stage in _stages(dataset, "_shard_func"))
     return next((name for name in (*caches, *snapshots) if name), "")
@@ -88,19 +86,16 @@ def _is_drawn(stage: Any) -> bool:
 
 
 def cached_in_memory(dataset: Any) -> Iterator[Any]:
-    """What each cache in memory reads from."""
     for stage in _stages(dataset, "_filename"):
         if not stage._filename.numpy():
             yield from stage._inputs()
 
 
 def repeats_a_shuffle(dataset: Any) -> bool:
-    """Whether an iterator draws more than one order."""
     return any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
 
 
 def leaves_order_open(dataset: Any) -> bool:
-    """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
     stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
     return "false" in stages or ("default" in stages and dataset.options().deterministic is False)
 
@@ -110,7 +105,6 @@ def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
 
 
 def share_a_shuffle(one: Any, other: Any) -> bool:
-    """Whether the iterators of two pipelines draw seeds from the same stream."""
     attribute = "_reshuffle_each_iteration"
     known = {id(stage) for stage in _stages(one, attribute)}
     return any(id(stage) in known for stage in _stages(other, attribute))
@@ -142,7 +136,6 @@ def fills_alike(dataset: Any) -> bool:
 
 
 def seeds_of(dataset: Any) -> list[list[int]]:
-    """Those that the orders of its shuffles begin with; zeros where chance chooses them."""
     shuffles = _stages(dataset, "_reshuffle_each_iteration")
     return [[int(stage._seed), int(stage._seed2)] for stage in shuffles]
 
@@ -176,7 +169,6 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
 
 
 def source_tensors(dataset: Any) -> list[Any]:
-    """The tensors in memory that a `tf.data` pipeline is made of; nothing is drawn from it."""
     held = (each for stage in every_stage(dataset) for each in getattr(stage, "_tensors", ()))
     return [readable(each) for each in held if hasattr(each, "numpy")]
 
@@ -236,7 +228,6 @@ class StatefulStage:
 
 
 def stateful_stages(dataset: Any) -> list[StatefulStage]:
-    """The stages of a pipeline whose functions keep state, from its end to its sources."""
     found = []
     for stage, function in _functions(dataset):
         ops, drawing = _stateful_ops(function.graph)
@@ -251,7 +242,6 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
 
 
 def contents_of(dataset: Any) -> Iterator[str]:
-    """Of each stage, digests of the tensors that it holds and of the functions that it runs."""
     for stage in every_stage(dataset):
         yield type(stage).__name__
         for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):
@@ -273,7 +263,6 @@ def _plain_attributes(node: Any) -> Iterator[str]:
 
 
 def variables_of(dataset: Any) -> list[Any]:
-    """The variables that the functions of a pipeline hold, each once, in a fixed order."""
     variables = (each for _, function in _functions(dataset) for each in function.graph.variables)
     return list({id(variable): variable for variable in variables}.values())
 
@@ -294,7 +283,6 @@ def every_stage(dataset: Any) -> Iterator[Any]:
 
 
 def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """Types of a function's ops that keep state, and of those that draw from a hidden stream."""
     inner = graph.as_graph_def().library.function
     nodes = [each.node_def for each in graph.get_operations()]
     nodes += [node for function in inner for node in function.node_def]

@@ -49,7 +49,6 @@ _looked_in: set[Path] = set()
 
 
 def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    """Watches all sessions from now on; for `wrap` see `cluster_roles`."""
     for session in _SESSIONS:
         wrap(session, "__init__", functools.partial(_open, supervisor))
         wrap(session, "run", _run)
@@ -96,7 +95,6 @@ class _Loop:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Runs in here are no part of the loop."""
         before, self.is_aside = self.is_aside, True
         try:
             yield
@@ -105,7 +103,6 @@ class _Loop:
 
     @observing()
     def look(self, fetches: Any) -> None:
-        """Sees whether a run of these is a training step; with the first, the training begins."""
         self._is_step = self._has_step(fetches)
         if self._is_step and not self._is_begun:
             self._is_begun = True
@@ -123,7 +120,6 @@ class _Loop:
 
     @observing()
     def saved(self, saver: Any, arguments: dict[str, Any], path: str) -> None:
-        """A Saver has saved its variables, called with more arguments."""
         folder = Path(path).parent
         if folder.resolve() not in _looked_in:
             return
@@ -138,7 +134,6 @@ class _Loop:
 
     @observing()
     def save_last(self) -> None:
-        """Has the script's Saver save what was done since it saved, where it can be named."""
         saved, step = self._saved, self._read_step()
         if self.course is not None:
             self.course.closing(step)
@@ -173,7 +168,6 @@ class _Loop:
 
     @functools.cached_property
     def _counter(self) -> Any:
-        """The global step of its graph, None where it has none."""
         graph = self._session().graph
         named = graph.get_collection(_KEYS.GLOBAL_VARIABLES)
         known = graph.get_collection(_KEYS.GLOBAL_STEP)
@@ -210,7 +204,6 @@ class _Loop:
 
 
 def _is_of_run(path: str, run_dir: Path) -> bool:
-    """Whether a checkpoint is newer than the run; an older one may be somebody's weights."""
     with suppress(OSError):
         return Path(f"{path}.index").stat().st_mtime > (run_dir / RUN_FILE).stat().st_mtime
     return False
@@ -237,7 +230,6 @@ def _note(folder: Path) -> None:
 
 
 def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
-    """In the place of the constructor of a session."""
     original(session, *args, **kwargs)
     maker = str(sys._getframe(_CALLER).f_globals.get("__name__", ""))
     if maker.partition(".")[0] not in _FRAMEWORKS:
@@ -291,7 +283,6 @@ def _restore(original: _Call, saver: Any, sess: Any, save_path: Any) -> None:
 
 
 def _find(original: _Call, *args: Any, **kwargs: Any) -> Any:
-    """In the place of a function that looks for the newest checkpoint of a folder."""
     folder = args[0] if args else kwargs.get("checkpoint_dir")
     trains = process_session.current() is not None
     if isinstance(folder, str | bytes | os.PathLike) and not trains:

@@ -114,7 +114,6 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
 
 
 def on_checkpoint_read(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the path of each file of weights that TensorFlow opens."""
     original = py_checkpoint_reader.NewCheckpointReader
 
     def read(filepattern: Any) -> Any:
@@ -180,13 +179,11 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
 
 
 def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Puts `wrap(original)` in the place of what runs when a `tf.function` is called."""
     for owner in _FUNCTIONS:
         owner.__call__ = wrap(owner.__call__)
 
 
 def is_function(value: Any) -> bool:
-    """Whether this is a `tf.function`, or one of its traces."""
     return isinstance(value, _FUNCTIONS)
 
 
@@ -203,12 +200,10 @@ def traces(function: Any) -> int:
 
 
 def runs_eagerly(function: Any) -> bool:
-    """Whether calling this `tf.function` only runs Python (`run_functions_eagerly`)."""
     return bool(getattr(function, "_run_functions_eagerly", False))
 
 
 def trains(function: Any) -> bool:
-    """Whether a call of this function, as traced so far, writes a trainable variable."""
     return any(_writes_trainable(graph) for graph in graphs(function))
 
 
@@ -261,12 +256,10 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 
 def is_in_host_memory(tensor: Any) -> bool:
-    """Whether an eager tensor can be looked at without waiting for a device."""
     return ":CPU:" in str(tensor.device)
 
 
 def is_composite(value: Any) -> bool:
-    """Whether this is made of tensors: ragged, sparse, or a value for each replica."""
     return isinstance(value, composite_tensor.CompositeTensor)
 
 
@@ -275,12 +268,10 @@ def components(value: Any) -> list[Any]:
 
 
 def tape_is_open() -> bool:
-    """Whether a gradient tape, or a forward accumulator, sees what is computed now."""
     return bool(record.could_possibly_record())
 
 
 def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
-    """Types of such ops in a graph, without those that only initialise variables."""
     before: set[Any] = set()
     waiting = list(initializers)
     while waiting:
@@ -295,7 +286,6 @@ def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
 
 
 def is_eager_variable(variable: Any) -> bool:
-    """Whether the variable's value is in memory, not in a graph."""
     return isinstance(variable.handle, ops.EagerTensor) and not variable.handle.is_packed
 
 
@@ -305,12 +295,10 @@ def hold_value(variable: Any) -> Any:
 
 
 def as_numpy(tensor: Any) -> Any:
-    """A NumPy view of an eager tensor's buffer; a copy where it is on a device."""
     return tensor._numpy()
 
 
 def is_serializable(iterator: Any) -> bool:
-    """Whether this is an iterator of one device; distributed ones have no state to give."""
     return isinstance(iterator, iterator_ops.OwnedIterator)
 
 
@@ -340,7 +328,6 @@ def restore_iterator(iterator: Any, state: bytes) -> None:
 
 
 def eager_stream() -> Any:
-    """The generator of TensorFlow's eager seed stream, None when unset."""
     return getattr(context.context(), "_rng", None)
 
 
@@ -351,7 +338,6 @@ def eager_seed() -> tuple[int | None, Any]:
 
 
 def set_eager_seed(seed: int | None, state: Any) -> None:
-    """Restores what `eager_seed` gave."""
     if seed is None or state is None:
         return
     if context.global_seed() != seed:
@@ -364,7 +350,6 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 
 
 def seed_unseeded_ops(draw: Callable[[], tuple[int, int] | None]) -> None:
-    """Asks `draw` for the two seeds of an op where neither the op nor TensorFlow has one."""
     original = random_seed.get_seed
 
     @functools.wraps(original)

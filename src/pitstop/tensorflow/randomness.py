@@ -21,7 +21,6 @@ _others: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {}
 
 
 def also(name: str, capture: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-    """Counts the stream of a library to the global ones."""
     _others[name] = (capture, restore)
 
 
@@ -42,7 +41,6 @@ def of_tensorflow(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """Brings the global streams to a captured state; one that it does not name stays."""
     if "python" in state:
         random.setstate(state["python"])
     if "numpy" in state:
@@ -57,7 +55,6 @@ def restore(state: dict[str, Any]) -> None:
 
 
 def stream() -> object:
-    """The object that TensorFlow draws eager seeds from: seeding makes another."""
     return private.eager_stream()
 
 
@@ -66,13 +63,11 @@ _given: set[int] = set()
 
 
 def script_seed() -> int | None:
-    """What the script has seeded TensorFlow with; None where it has not."""
     seed = private.eager_seed()[0]
     return None if seed is None or seed in _given else int(seed)
 
 
 def regard_as_given() -> None:
-    """The present seed is one that an earlier attempt has given."""
     seed = private.eager_seed()[0]
     if seed is not None:
         _given.add(seed)
@@ -130,7 +125,6 @@ class RandomStreams:
         self._script = ScriptRandom()
 
     def look(self, roots: Mapping[str, Any]) -> None:
-        """Looks for the script's generators; these objects and its modules lead to them."""
         self._script.look(roots, is_part_of_an_input)
 
     def capture(self) -> dict[str, Any]:
@@ -145,12 +139,10 @@ class RandomStreams:
         self.restore(unmoved(cut, before, self.capture()))
 
     def missing(self, state: dict[str, Any]) -> list[str]:
-        """Names of the script's generators that it no longer has."""
         return self._script.missing(state.get("objects", {}))
 
 
 def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """The part of `cut` for the streams that are the same before and now."""
     kept = {name: state for name, state in cut.items() if same(before.get(name), now.get(name))}
     tensorflow = of_tensorflow(cut)
     if not tensorflow.keys() <= kept.keys():  # They are one stream together.
@@ -165,5 +157,4 @@ def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) ->
 
 
 def is_part_of_an_input(kind: type) -> bool:
-    """Whether TensorFlow or Keras keeps functions of an input in objects of this class."""
     return str(kind.__module__).startswith(_OPENED_MODULES)

@@ -41,7 +41,6 @@ class Backlog:
         self._least = max(self._least, _LEAST * workers)
 
     def scheduled(self, remote: Any) -> None:
-        """One more closure, by where its result will be."""
         with self._changed:
             if remote in self._early:
                 self._early.remove(remote)
@@ -49,7 +48,6 @@ class Backlog:
                 self._open.add(remote)
 
     def ended(self, remote: Any) -> None:
-        """A closure has ended; any thread may say so."""
         with self._changed:
             if remote in self._open:
                 self._open.remove(remote)
@@ -133,7 +131,6 @@ class Schedule:
         self._backlog.begin(_workers_of(coordinator))
 
     def begin(self, beacon: Beacon) -> None:
-        """A training begins: its closures are held back where there are too many."""
         self._beacon, self._failure = beacon, None
 
     # -- what the script does ------------------------------------------------------
@@ -154,7 +151,6 @@ class Schedule:
                 beacon.write_phase(Phase.TRAIN)
 
     def send(self, schedule: Callable[[], Any], is_done: Callable[[], bool]) -> Any:
-        """Schedules a closure, when `Backlog.wait` allows one more; its remote value."""
         beacon = self._beacon
         if beacon is not None:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
@@ -165,7 +161,6 @@ class Schedule:
         return remote
 
     def ask(self, original: Callable[[], Any]) -> Any:
-        """Waits for all closures (`join`), or asks whether they are done."""
         answer = self.wait(original)
         if answer is not False:
             self._joined()
@@ -194,7 +189,6 @@ class Schedule:
     # -- a consistent point ----------------------------------------------------------
 
     def is_consistent(self, now_ns: int) -> bool:
-        """Whether a snapshot may be taken here without much of a wait."""
         return self._settled or now_ns - self._settled_ns >= _PATIENCE_NS
 
     def settle(self) -> None:

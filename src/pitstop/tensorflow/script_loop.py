@@ -25,7 +25,6 @@ class ScriptLoop:
     """
 
     def __init__(self, session: Session, adapter: str, index: int, step: int) -> None:
-        """Tells nothing yet; `adapter` is one of `events.LOOPS`."""
         self.session = session
         self.index = index
         self.step = step
@@ -37,13 +36,11 @@ class ScriptLoop:
         self._told: Exactness | None = None
 
     def begin(self, steps: int | None = None) -> None:
-        """The steps begin, of which there are so many, if that is known."""
         self._loss = NO_LOSS
         self.session.report(FitStarted(self.index, 1, steps, {"adapter": self._adapter}))
         self.session.snapshots.start_steps(self.step)
 
     def step_done(self, loss: float | None, digest: int) -> None:
-        """A step returned this loss, if any, and numbers of this digest."""
         self.step += 1
         self.done += 1
         self._loss = NO_LOSS if loss is None else loss
@@ -54,7 +51,6 @@ class ScriptLoop:
         devices.tell_loop(self.session, self.done)
 
     def reach(self, now_ns: int, metrics: dict[str, float] | None = None) -> None:
-        """Publishes the position, and vital signs where they are due."""
         self.boundary.reach(self.step, 0, self.done, self._loss, now_ns)
         vitals = self.session.vitals
         if now_ns >= vitals.due_ns:
@@ -90,7 +86,6 @@ class ScriptLoop:
         return StateCapture(position, (*held.tensors, *beside, *arrays), state)
 
     def tell_level(self, level: Exactness, unverified: list[str]) -> None:
-        """Tells it when it has changed."""
         if level != self._told:
             self._told = level
             self.session.report(LevelKnown(level.level, level.reason, unverified))

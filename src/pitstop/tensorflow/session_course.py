@@ -36,8 +36,7 @@ _TERMINATED = 128 + signal.SIGTERM
 class Supervisor(Protocol):
     """What supervises this process."""
 
-    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
-        """This process takes a role in a cluster; both are empty where they are not known."""
+    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None: ...
 
     def open_session(self) -> Session | None:
         """The session of this process; None where another process trains, or it counts steps."""
@@ -74,7 +73,6 @@ def keeping(folder: str, *, saves: bool, by_chief: bool) -> Keeping:
 
 
 def is_drawn(folder: Path) -> bool:
-    """Whether `tempfile` has given it its name."""
     temporary = tempfile.gettempdir()
     below = folder.relative_to(temporary).parts if folder.is_relative_to(temporary) else ()
     return any(_DRAWN_NAME.fullmatch(part) for part in below)
@@ -100,7 +98,6 @@ class LoopHead:
 
 
 def _callers() -> tuple[tuple[CodeType, int], ...]:
-    """The innermost lines of the script that are under way; ours and the wrapper are left out."""
     frame: FrameType | None = sys._getframe(_OWN_FRAMES)
     places: list[tuple[CodeType, int]] = []
     while frame is not None and len(places) < _MOST_FRAMES:
@@ -131,7 +128,6 @@ class SessionCourse:
         self._loop_head = LoopHead()
 
     def created(self, step: int | None) -> None:
-        """TensorFlow has made its session, with this global step; again after it lost a server."""
         before, self._step = self._step, step or 0
         if self._index is not None:
             self._restored(before)
@@ -141,7 +137,6 @@ class SessionCourse:
                 self._restored(self._session.lost_from_step)
 
     def ran(self, step: int | None) -> None:
-        """It has run something; the global step is this, or was just before."""
         self._runs += 1
         if step is not None and step == self._step:
             self._session.beacon.pulse()
@@ -184,18 +179,15 @@ class SessionCourse:
             raise LeavesScript(_TERMINATED)
 
     def saved(self, step: int, folder: str) -> None:
-        """The script has saved this step, where its next run finds it."""
         SessionCourse._saved = True
         self._session.report(ScriptSaved(step, folder))
 
     def closing(self, step: int | None) -> None:
-        """The session is being closed without an exception, at this global step."""
         if step is not None and self._index is not None:
             self._step = step
             self._boundary.reach(step, 0, step, NO_LOSS, time.monotonic_ns())
 
     def closed(self) -> None:
-        """It has ended without an exception."""
         if self._index is not None and self._session.phase() is not Phase.SAVING:
             self._session.report(FitEnded(self._index, self._step, 1, 1))
             self._session.beacon.write_phase(Phase.BETWEEN_FITS)

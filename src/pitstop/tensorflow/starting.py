@@ -122,7 +122,6 @@ def find(name: str, values: Mapping[str, StoredValue]) -> StoredValue | None:
 
 
 def misfit(wanted: NamedVariable, value: StoredValue | None) -> str:
-    """Why a variable cannot take a value, empty when it can."""
     variable = wanted.variable
     form = f"{variable.dtype.name}{variable.shape.as_list()}"
     if value is None:
@@ -165,7 +164,6 @@ def _from_objects(path: Path, values: Mapping[str, StoredValue], trainables: Tra
 
 
 def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -> Mapping[str, Any]:
-    """Reads the models under their own names; one alone under any, or as the root."""
     layouts: list[Mapping[str, Any]] = [models] if models.keys() <= {*stored} else []
     if len(models) == 1:
         model = next(iter(models.values()))
@@ -217,7 +215,6 @@ def _without_optimizers(models: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _problem_of(path: Path, objects: Mapping[str, Any]) -> str:
-    """Reads objects from a checkpoint; why they do not fit, empty when they do."""
     try:
         status = tf.train.Checkpoint(**objects).read(str(path))
         status.assert_existing_objects_matched()

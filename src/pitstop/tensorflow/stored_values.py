@@ -81,7 +81,6 @@ def of_bundle(prefix: Path) -> dict[str, StoredValue]:
 
 
 def has_objects(values: Mapping[str, StoredValue]) -> bool:
-    """Whether these are the files of a `tf.train.Checkpoint`, not of a v1 Saver."""
     return _OBJECT_GRAPH in values
 
 
@@ -97,7 +96,6 @@ class ObjectGraph:
 
     @property
     def roots(self) -> list[str]:
-        """The names under which the checkpoint was given its objects."""
         return [name for name in self._children(0) if name != _SAVE_COUNTER]
 
     def variables_of(self, optimizer: str) -> int:

@@ -33,7 +33,6 @@ def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def _of_seeded(op_type: str) -> frozenset[str]:
-    """The attributes of an op that takes two seeds; nothing for another one."""
     definition = op_def_registry.get(op_type)
     names = frozenset(each.name for each in definition.attr) if definition else frozenset()
     return names if names >= _SEEDS else frozenset()
@@ -61,7 +60,6 @@ _KINDS = dict.fromkeys(_STATE_OPS.split(), OpKind.STATE) | dict.fromkeys(
 
 
 def kind_of(op_type: str, attributes: Mapping[str, Any]) -> OpKind | None:
-    """See `draws_hidden` for the arguments; None for most ops."""
     if draws_hidden(op_type, attributes):
         return OpKind.RANDOM
     return _KINDS.get(op_type)

@@ -120,7 +120,6 @@ class Trainables:
 
     @property
     def unbuilt(self) -> list[str]:
-        """Models that have no variables yet: their first step makes them."""
         return [
             name
             for name, each in self.models.items()
@@ -133,7 +132,6 @@ def optimizes(value: Any) -> bool:
 
 
 def is_built(optimizer: Any) -> bool:
-    """Whether an optimizer has its slots, which its first step makes otherwise."""
     return bool(getattr(optimizer, "built", True))
 
 

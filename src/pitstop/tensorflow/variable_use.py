@@ -39,7 +39,6 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
 
 
 def after_write(notify: Callable[[Any], None]) -> None:
-    """Calls `notify` with a variable after Python code has changed its value."""
     # TensorFlow replaces some of them in the subclass.
     for kind in (
         resource_variable_ops.BaseResourceVariable,

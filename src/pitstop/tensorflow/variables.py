@@ -51,7 +51,6 @@ class Awaited:
         self._others: list[PresentVariable] = []
 
     def created(self, now: PresentVariable, variable: Any) -> None:
-        """A variable has been created; it gets its value if it is certain that it has one."""
         item = self._waiting.get(now.index)
         if item is None or item.name not in ("", now.name) or not fits(item, now):
             self._others.append(now)
@@ -95,7 +94,6 @@ PathOf = Callable[[Any], str]
 
 
 def no_path(_variable: Any) -> str:
-    """Of a variable that belongs to nothing that is known."""
     return ""
 
 
@@ -145,7 +143,6 @@ class VariableRegistry:
         self._numbers: dict[int, int] = {}
 
     def install(self) -> None:
-        """Learns of every variable created from now on."""
         if not self._installed:
             self._installed = True
             private.on_variable_created(self._add)
@@ -155,17 +152,14 @@ class VariableRegistry:
         return len(self._created)
 
     def indices(self) -> dict[int, int]:
-        """The number of each living variable, by its identity."""
         return {id(variable): index for index, _, variable in self._living()}
 
     def in_order(self, variables: Iterable[Any]) -> list[Any]:
-        """Those of them that it knows, as they were created."""
         numbers = self.indices()
         known = (each for each in variables if id(each) in numbers)
         return sorted(known, key=lambda each: numbers[id(each)])
 
     def owned(self, path_of: PathOf) -> set[int]:
-        """The numbers of those that have a path."""
         return {index for index, _, variable in self._living() if path_of(variable)}
 
     def label(self, variable: Any) -> str:
@@ -177,7 +171,6 @@ class VariableRegistry:
         return f"{number}: {variable.name} {variable.dtype.name}{variable.shape}"
 
     def adopt(self, variables: Iterable[Any]) -> None:
-        """Learns of variables that were there before; their order must not change."""
         known = {id(variable) for _, _, variable in self._living()}
         for variable in variables:
             if id(variable) not in known:
@@ -238,7 +231,6 @@ class VariableRegistry:
         return {"variables": len(self._created), "names": self.naming.counts()}
 
     def missing(self, saved: SavedState, path_of: PathOf = no_path) -> bool:
-        """Whether the state holds variables that are not created yet, or not the model's yet."""
         if self.only_owned:
             return len(saved_variables(saved)) > len(self._present(path_of))
         strangers = {each.index for each in self._present(path_of) if each.alive and not each.owned}
@@ -306,7 +298,6 @@ class VariableRegistry:
         return [each for each in found if each.owned or not self.only_owned]
 
     def others(self, path_of: PathOf) -> dict[str, Any]:
-        """The present values of those that are not owned, held by reference, by number and name."""
         return {
             f"{index} {created.name}": private.hold_value(variable)
             for index, created, variable in self._living()

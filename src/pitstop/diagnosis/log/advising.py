@@ -32,7 +32,6 @@ _MEMORY = ("gpu_oom", "host_alloc_failure")
 
 
 def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
-    """What the numbers of this log advise; empty where there are none."""
     text = clue.raised.message if clue.raised else clue.quote
     if clue.cause in _MEMORY:
         return tuple(about_memory(text))

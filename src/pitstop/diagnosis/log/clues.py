@@ -115,7 +115,6 @@ class Clue:
 
 
 def of_signal(name: str, base: Clue) -> Clue | None:
-    """The clue, with what the signal says; None without a signal."""
     known = SIGNALS.get(name)
     if known is None:
         return replace(base, cause=None) if name else None
@@ -130,7 +129,6 @@ def of_signal(name: str, base: Clue) -> Clue | None:
 
 
 def is_own_fault(clue: Clue) -> bool:
-    """A signal that a process brings upon itself, or that nobody sends to tidy up."""
     return clue.signal in _ENDED_BY_ITSELF
 
 
@@ -170,7 +168,6 @@ def _from_tracebacks(log: Log) -> Iterator[Clue]:
 
 
 def _of_cut(traceback: Traceback) -> Clue | None:
-    """What is known of an exception whose name and message the log ends before."""
     row = of_cut(traceback.raised)
     if row is None:
         return None

@@ -30,7 +30,6 @@ class Ending:
 
     @cached_property
     def clues(self) -> tuple[Clue, ...]:
-        """All clues, in the order of their lines, the status last."""
         status = clues.of_status(self.exit_code, self.signal)
         return (*clues.find(self.log), *((status,) if status else ()))
 
@@ -57,7 +56,6 @@ class Ending:
 
 
 def of_completed(ending: Ending) -> Clue | None:
-    """What a log without an error tells of the end; None where it tells nothing."""
     progress = ending.log.progress
     # What was said to have ended the training, if it was the last one.
     quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))

@@ -129,7 +129,6 @@ def _may_be_an_error(text: str) -> bool:
 
 
 def _read_as_exception(text: str) -> Raised:
-    """The exception that stands somewhere in a line, or one of the status that it names."""
     named = _NAMED.search(text)
     if named:
         return from_title(named["name"], text.strip())

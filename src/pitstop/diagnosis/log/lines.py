@@ -157,7 +157,6 @@ _LONGEST_LINE = 4000
 
 
 def unquoted(raw: str) -> str:
-    """The line without what a page or a notebook's file made of it."""
     raw = _BOLD.sub(r"\1", raw) if raw.startswith("**") else raw
     if raw.count("`") % 2:  # of a quotation that goes over several lines
         raw = raw.strip("`")
@@ -168,13 +167,11 @@ def unquoted(raw: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """A lone line without marks of comments, quotations, lists and emphasis around it."""
     found = _LONE_MARKS.match(text)
     return _LAST_MARKS.sub("", text[found.end() :]) if found else text
 
 
 def without_common_marks(lines: list[str]) -> list[str]:
-    """The lines without the marks and the indentation that stand before all of them."""
     told = [line for line in lines if line.strip(_MARKS)]
     columns = zip(*(line[: len(line) - len(line.lstrip(_MARKS))] for line in told), strict=False)
     shared = itertools.takewhile(lambda column: len(set(column)) == 1, columns)
@@ -214,7 +211,6 @@ class Line:
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
-    """The lines of a cleaned text, the first of them numbered `first_number`."""
     known: re.Pattern[str] | None = None
     raws = without_common_marks([unquoted(raw) for raw in text.split("\n")])
     half = _LONGEST_LINE // 2
@@ -227,7 +223,6 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
 
 
 def _without_heads(lines: list[Line]) -> list[Line]:
-    """The lines without their common prefix, if nearly all lines begin with a time."""
     told = [line for line in lines if line.is_stamped]
     if len(told) < _MOSTLY * sum(1 for line in lines if line.text.strip()):
         return lines

@@ -57,7 +57,6 @@ class Log:
 
     @cached_property
     def progress(self) -> tuple[LogProgress, ...]:
-        """All lines of a training that goes on, in order."""
         inside = [(each.first, each.last, each.group) for each in self.tracebacks if each.headed]
         return tuple(
             each
@@ -86,12 +85,10 @@ class Log:
 
     @cached_property
     def names_gpu(self) -> bool:
-        """A GPU was in use, as its framework says."""
         return bool(_GPU.search(self.text))
 
     @cached_property
     def names_cpu_only(self) -> bool:
-        """It computed on the processor, as its framework says, and no GPU is named."""
         return bool(_CPU.search(self.text)) and not self.names_gpu
 
     def matches(self, sign: Signature) -> Iterator[tuple[Line, re.Match[str]]]:
@@ -109,7 +106,6 @@ class Log:
         return len(after) > 1
 
     def began_after(self, number: int, group: str) -> bool:
-        """An epoch that had not been there before began after that line."""
         before = {each.state for each in self.progress if each.number <= number}
         return any(
             each.epoch is not None and each.state not in before
@@ -127,7 +123,6 @@ class Log:
 
 
 def parse(text: str, first_number: int = 1) -> Log:
-    """The log of a cleaned text, whose first line has that number."""
     return Log(tuple(log_lines.split(text, first_number)))
 
 

@@ -88,7 +88,6 @@ class LogProgress:
 
     @property
     def is_before_its_end(self) -> bool:
-        """It counts to a known end, and has not come there."""
         return self.total is not None and self.done is not None and self.done < self.total
 
 
@@ -104,7 +103,6 @@ def find(lines: Sequence[Line]) -> tuple[LogProgress, ...]:
 
 
 def counts(line: Line) -> bool:
-    """The line counts epochs, or steps to a known end."""
     found = _of(line)
     return found is not None and (found.epoch is not None or found.total is not None)
 
@@ -120,7 +118,6 @@ def ended_in_nan(progress: Sequence[LogProgress]) -> bool:
 
 
 def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
-    """The last epoch that was announced was printed to its last batch."""
     epochs = [each for each in progress if each.epoch is not None and each.epochs]
     if not epochs or epochs[-1].epoch != epochs[-1].epochs:
         return False

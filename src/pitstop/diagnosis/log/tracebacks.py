@@ -94,7 +94,6 @@ class Traceback:
 
     @property
     def raised(self) -> Raised:
-        """The last that was printed, which left the process."""
         return self.chain[-1]
 
 
@@ -150,7 +149,6 @@ def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
 
 
 def _holds(before: Traceback, after: Traceback) -> bool:
-    """The message of one holds the other, with or without its traceback; or it is the same."""
     if before.headed and not after.headed and after.first == before.last + 1:
         return True
     said = before.raised.message.partition("\n")[0]
@@ -186,7 +184,6 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
 
 
 def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
-    """What is there of a traceback whose last line is not, with the class if that is known."""
     told = [line for line in lines if line.text.strip()]
     if not told or any(_HEADER.search(line.text) for line in told[1:]):
         return None
@@ -212,7 +209,6 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
 
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
-    """A line that reads like the last one of a traceback whose rest is not there."""
     if _REPORTED.match(stream[index].text):
         return _build(stream, index, index, headed=False)
     title = _TITLE.match(without_marks(stream[index].text))
@@ -273,7 +269,6 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
 
 
 def _title_after(stream: list[Line], start: int, name: str) -> int | None:
-    """Index of the line that names the exception, None where the log ends before it."""
     was_frame = False
     for index in range(start, len(stream)):
         text = stream[index].text

@@ -19,7 +19,6 @@ _MOST_OTHERS = 4
 
 
 def findings(ending: Ending) -> list[Finding]:
-    """The explanations of the end, the likeliest first; empty where nothing tells."""
     best = choose(ending)
     if best is None:
         return []
@@ -141,7 +140,6 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
 
 
 def _before(ending: Ending, clue: Clue, cause: CauseId) -> Clue | None:
-    """The last clue to a cause that stands before another, and was not survived."""
     found = [
         each
         for each in ending.clues
@@ -190,7 +188,6 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
 
 
 def _crash_explained(ending: Ending, clue: Clue | None) -> Clue | None:
-    """A crash for which native code has said a reason just before."""
     if clue is None or clue.cause != "native_crash":
         return clue
     return hints.before(ending.log, clue) or clue
@@ -220,7 +217,6 @@ def _hint(ending: Ending) -> Clue | None:
 
 
 def _others(ending: Ending, best: Clue) -> list[Clue]:
-    """What else the log tells, the most telling first, one of each cause."""
     rest: dict[CauseId, Clue] = {}
     ranked = sorted(ending.clues, key=lambda each: (-each.weight, each.survived, -each.number))
     for each in ranked:
@@ -261,7 +257,6 @@ def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
 
 
 def _telling_line(ending: Ending, clue: Clue) -> tuple[int, str]:
-    """The line to quote, which may be below "Graph execution error:"."""
     said = said_in(clue.raised.message) if clue.raised else ""
     if not said or said in clue.quote:
         return clue.number, clue.quote

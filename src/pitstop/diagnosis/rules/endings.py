@@ -42,7 +42,6 @@ _WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": 
 
 
 def completed_normally(evidence: Evidence) -> Finding | None:
-    """The script ran to its end, and every `fit` in it returned."""
     if evidence.state != "completed":
         return None
     if evidence.open_fit:
@@ -88,7 +87,6 @@ def _completed_all_the_same(evidence: Evidence) -> Finding | None:
 
 
 def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
-    """What a disk that refused has kept from being saved, and what to do about it."""
     refused, saved = evidence.last(events.CheckpointFailed), evidence.checkpoint_step or 0
     if refused is None or refused.step <= saved or saved >= last_step:
         return "", ()
@@ -98,7 +96,6 @@ def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
 
 
 def asked_to_stop(evidence: Evidence) -> Finding | None:
-    """Somebody asked Pitstop to stop the run, by command or by signal."""
     stop = evidence.stop
     if stop is None or evidence.state == "completed":
         return None
@@ -220,7 +217,6 @@ def _headline(evidence: Evidence, request: _Request) -> str:
 
 
 def trainer_signalled(evidence: Evidence) -> Finding | None:
-    """A signal that asks to end reached the trainer itself, past Pitstop."""
     sent = SIGNALS.get(evidence.signal)
     if sent is None or not sent.asks_to_end or sent.cause == "time_limit" or evidence.stop:
         return None
@@ -254,7 +250,6 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
 
 
 def timeout_wrapper(evidence: Evidence) -> Finding | None:
-    """The command ran under timeout(1), whose time was up."""
     started = evidence.last(events.AttemptStarted)
     if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):
         return None
@@ -264,7 +259,6 @@ def timeout_wrapper(evidence: Evidence) -> Finding | None:
 
 
 def scheduler_said(evidence: Evidence) -> Finding | None:
-    """The batch scheduler wrote into the output why it cancels the job."""
     if evidence.state == "completed":
         return None
     for line in reversed(last_lines(evidence.output, 50)):

@@ -28,7 +28,6 @@ _NO_SCRIPT = re.compile(
 
 
 def uncaught_exception(evidence: Evidence) -> Finding | None:
-    """The exception that ended the script, classified by its class and message."""
     raised = evidence.raised
     if raised is None or NAN_MESSAGE.search(raised.message) or evidence.state == "completed":
         return None
@@ -103,7 +102,6 @@ _REFUSALS = ("resume_refused", "weights_refused")
 
 
 def resume_refused(evidence: Evidence) -> Finding | None:
-    """Pitstop ended the script: the saved state, or weights, do not fit it or did not load."""
     refusals = [event for event in evidence.all(Notice) if event.code in _REFUSALS]
     if not refusals or evidence.state != "failed":
         return None
@@ -113,7 +111,6 @@ def resume_refused(evidence: Evidence) -> Finding | None:
 
 
 def exit_code(evidence: Evidence) -> Finding | None:
-    """The script chose an exit code that says failure, and no exception left it."""
     code = evidence.exit_code
     if not code or evidence.signal or evidence.raised:
         return None

@@ -14,7 +14,6 @@ _STILL_STOOD = 0.45
 
 
 def stood_still(evidence: Evidence) -> Finding | None:
-    """The training made no progress, and it never did again."""
     stalled = _last_stall(evidence)
     if stalled is None or evidence.state == "completed":
         return None
@@ -47,7 +46,6 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
 
 
 def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
-    """What to do, from what is known of the cause behind the standstill."""
     if _workers_killed(evidence):
         return (ADVICE["fewer_or_smaller_workers"],)
     failed = evidence.last(ThreadFailed)
@@ -59,7 +57,6 @@ def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
 
 
 def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    """The kernel's words on data workers that it killed for memory."""
     dead = {event.pid for event in evidence.all(WorkerDied)}
     parsed = ((line, parse_oom_kill(line)) for line in evidence.kernel_lines)
     lines = [line for line, kill in parsed if kill and kill.pid in dead]
@@ -86,7 +83,6 @@ def _failed_threads(evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 
 def _last_stall(evidence: Evidence) -> TrainingStalled | None:
-    """The standstill that the attempt did not leave."""
     events = [entry.event for entry in evidence.entries]
     kinds = (TrainingStalled, TrainingWentOn)
     last = next((each for each in reversed(events) if isinstance(each, kinds)), None)
@@ -107,6 +103,5 @@ def _seen(stalled: TrainingStalled) -> tuple[EvidenceItem, ...]:
 
 
 def _telling(stack: list[str]) -> list[str]:
-    """The innermost lines, without those of Python's own library if others are there."""
     others = [line for line in stack if "site-packages" in line or "/lib/python3" not in line]
     return [phrases.shorten(line) for line in (others or stack)[:_MOST_LINES]]

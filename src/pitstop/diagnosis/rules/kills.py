@@ -15,7 +15,6 @@ from pitstop.observation.kernel_log import OomKill, parse_oom_kill
 
 
 def host_oom_killed(evidence: Evidence) -> Finding | None:
-    """The kernel killed the trainer for memory: its log or its counter says so."""
     ended = evidence.exit
     if ended is None:
         return None
@@ -34,7 +33,6 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
 
 
 def memory_was_short(evidence: Evidence) -> Finding | None:
-    """SIGKILL while hardly any memory was left, and the kernel could not be asked."""
     ended, memory = evidence.exit, evidence.memory
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
@@ -79,7 +77,6 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
-    """SIGKILL without a proof of what sent it."""
     ended = evidence.exit
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
@@ -100,7 +97,6 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
 
 
 def supervisor_lost(evidence: Evidence) -> Finding | None:
-    """The supervisor vanished without a word: the attempt has no end."""
     is_over = evidence.is_live or evidence.last(events.AttemptEnded)
     if is_over or not evidence.last(events.AttemptStarted):
         return None
@@ -124,7 +120,6 @@ def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 
 def _is_blind(ended: events.TrainerExited) -> bool:
-    """Neither the counter of kills nor the kernel log could be read."""
     return ended.oom_kills is None and ended.kernel_lines is None
 
 
@@ -190,7 +185,6 @@ def _oom_advice(ended: events.TrainerExited, kills: tuple[OomKill, ...]) -> tupl
 
 
 def asked_by_watcher(evidence: Evidence) -> Finding | None:
-    """A memory watcher asked Pitstop to end: the kernel names the sender of the signal."""
     stop = evidence.stop
     if stop is None or evidence.state == "completed":
         return None
@@ -206,7 +200,6 @@ def asked_by_watcher(evidence: Evidence) -> Finding | None:
 
 
 def killed_by_watcher(evidence: Evidence) -> Finding | None:
-    """The trainer was killed while memory was short and a memory watcher was running."""
     ended, memory = evidence.exit, evidence.memory
     by_kill = evidence.signal in ("SIGTERM", "SIGKILL") and evidence.stop is None
     if ended is None or not by_kill or not ended.memory_watchers or ended.oom_kills:

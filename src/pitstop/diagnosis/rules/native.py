@@ -28,7 +28,6 @@ _REMARK = 0.35
 
 
 def gpu_fault(evidence: Evidence) -> Finding | None:
-    """A GPU of the run had a critical error, and the attempt failed."""
     faulty = next((each for each in evidence.flight.gpus if each.xid is not None), None)
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
@@ -99,7 +98,6 @@ def _looked_at(evidence: Evidence) -> str:
 
 
 def native_crash(evidence: Evidence) -> Finding | None:
-    """A crash in native code, with the Python frame that was running."""
     name = _signal(evidence)
     crash = SIGNALS.get(name)
     if crash is None or crash.cause != "native_crash":
@@ -118,7 +116,6 @@ def native_crash(evidence: Evidence) -> Finding | None:
 
 
 def illegal_instruction(evidence: Evidence) -> Finding | None:
-    """A library was built for another processor."""
     if _signal(evidence) != "SIGILL":
         return None
     confidence = _SENT if _was_sent(evidence) else None
@@ -149,7 +146,6 @@ def _shared_memory_removed(evidence: Evidence, size: int) -> Finding | None:
 
 
 def native_no_thread(evidence: Evidence) -> Finding | None:
-    """A thread could not be created; TensorFlow aborts then."""
     line = _NO_THREAD.search(evidence.output)
     if line is None or _signal(evidence) not in ("SIGABRT", "SIGSEGV"):
         return None
@@ -165,7 +161,6 @@ def native_no_thread(evidence: Evidence) -> Finding | None:
 
 
 def native_no_memory(evidence: Evidence) -> Finding | None:
-    """Native code asked for memory and was refused."""
     line = _NO_MEMORY.search(evidence.output)
     if line is None or _signal(evidence) not in ("SIGABRT", "SIGSEGV"):
         return None
@@ -182,7 +177,6 @@ def _signal(evidence: Evidence) -> str:
 
 
 def _crashed_in(evidence: Evidence) -> list[str]:
-    """The innermost frame, and the innermost one of the user's own code where that is another."""
     # The thread that crashed comes first, or is marked "Current thread".
     fatal = _FATAL.search(evidence.output)
     text = evidence.output[fatal.end() :] if fatal else ""

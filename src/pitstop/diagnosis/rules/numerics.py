@@ -37,7 +37,6 @@ _CONFIDENCE_OF_REMARK = 0.35
 
 
 def nan_loss(evidence: Evidence) -> Finding | None:
-    """The loss or a weight became NaN or infinite, whether or not that ended the run."""
     seen = _seen(evidence)
     if not seen:
         return None
@@ -116,7 +115,6 @@ def _headline(evidence: Evidence) -> str:
 
 
 def _how_it_ended(evidence: Evidence) -> str:
-    """How the bad loss ended the run; empty when something else did."""
     if back := evidence.last(RolledBack):
         return f"; --on-nan rollback went back to step {back.to_step:,}"
     if refused := evidence.last(RollbackRefused):
@@ -134,7 +132,6 @@ def _how_it_ended(evidence: Evidence) -> str:
 
 
 def _gave_up(evidence: Evidence) -> bool:
-    """The script ended in the step of the bad loss for no other known cause, or says why."""
     bad, at, raised = evidence.first(NonFiniteLoss), evidence.position, evidence.raised
     if bad is None or at is None or (raised and classify(raised)):
         return False
@@ -168,7 +165,6 @@ def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
 
 
 def _find(evidence: Evidence) -> tuple[str, ...]:
-    """Running the step again tells more than guessing."""
     bad = evidence.first(NonFiniteLoss)
     if bad is None or evidence.last(NonFiniteLocated):
         return ()

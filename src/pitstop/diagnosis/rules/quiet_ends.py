@@ -31,7 +31,6 @@ _OF_SIGNALS = 0.8
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
-    """A callback, or the user's own code, set `model.stop_training`."""
     stop, ended = evidence.last(StopTrainingSet), evidence.last(FitEnded)
     if stop is None or stop.callback == TERMINATE_ON_NAN:
         return None
@@ -85,7 +84,6 @@ def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
 
 
 def early_stopping_printed(evidence: Evidence) -> Finding | None:
-    """EarlyStopping said so in the output; only it is known of a bare log."""
     line = evidence.printed(_EARLY_STOPPING_LINE)
     if line is None or evidence.last(FitStarted) or evidence.exit_code or evidence.signal:
         return None
@@ -165,7 +163,6 @@ def _exhausted_advice(
 
 
 def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
-    """How much the input held, and how much was asked for; epochs share one pass over it."""
     epoch, steps, expected = short
     before = {event.epoch: event.steps for event in evidence.all(EpochEnded) if event.epoch < epoch}
     if not epoch:
@@ -180,7 +177,6 @@ def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
 
 
 def left_during_fit(evidence: Evidence) -> Finding | None:
-    """The process went away with exit code 0 inside `fit`: it left on purpose."""
     fit = evidence.open_fit
     if fit is None or evidence.exit_code != 0 or evidence.stop:
         return None
@@ -199,7 +195,6 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
 
 
 def exit_called(evidence: Evidence) -> Finding | None:
-    """The script ended itself, by a call that was seen, with a code that says failure."""
     call = _exit_call(evidence)
     if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
         return None
@@ -219,7 +214,6 @@ def exit_called(evidence: Evidence) -> Finding | None:
 
 
 def _exit_call(evidence: Evidence) -> ExitCalled | None:
-    """The call that ended the script: the last one, if its code is the script's."""
     call, ended = evidence.last(ExitCalled), evidence.exit
     if call is None or ended is None:
         return None

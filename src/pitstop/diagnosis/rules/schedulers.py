@@ -42,7 +42,6 @@ def name_of(scheduler: str) -> str:
 
 
 def job_record(evidence: Evidence) -> Finding | None:
-    """The scheduler itself says why it ended the job."""
     told = evidence.last(JobState)
     if told is None or not _ended_by_signal(evidence):
         return None
@@ -55,7 +54,6 @@ def job_record(evidence: Evidence) -> Finding | None:
 
 
 def job_clock(evidence: Evidence) -> Finding | None:
-    """The signal came when the job's time was up."""
     job, at = evidence.last(JobSeen), _signalled_at(evidence)
     if job is None or job.ends_at_seconds is None or at is None:
         return None
@@ -69,7 +67,6 @@ def job_clock(evidence: Evidence) -> Finding | None:
 
 
 def job_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    """What is known of the job that the attempt ran in."""
     job, told = evidence.last(JobSeen), evidence.last(JobState)
     if job is None:
         return ()
@@ -79,7 +76,6 @@ def job_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 
 def ask(job: JobSeen) -> str:
-    """How to ask the scheduler for the job; empty where there is no such command."""
     return _ASK.get(job.scheduler, "").format(job=job.job)
 
 
@@ -97,7 +93,6 @@ def _left(evidence: Evidence, job: JobSeen) -> str:
 
 
 def _ended_by_signal(evidence: Evidence) -> bool:
-    """Whether something from outside ended it: a signal to Pitstop or to the trainer."""
     stop = evidence.stop
     asked = stop is not None and stop.source == "signal" and not stop.from_terminal
     by_force = stop is None and evidence.signal in _FROM_OUTSIDE
@@ -105,7 +100,6 @@ def _ended_by_signal(evidence: Evidence) -> bool:
 
 
 def _signalled_at(evidence: Evidence) -> float | None:
-    """When the signal came that ended it, None when none did."""
     if not _ended_by_signal(evidence):
         return None
     kinds = (StopRequested, TrainerExited)
@@ -114,7 +108,6 @@ def _signalled_at(evidence: Evidence) -> float | None:
 
 
 def _meaning_of(told: JobState) -> str:
-    """The name of the finding for what the scheduler says; empty where that tells nothing."""
     return next((name for name, states in _STATES.items() if states.search(_said(told))), "")
 
 

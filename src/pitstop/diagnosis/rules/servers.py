@@ -30,7 +30,6 @@ _WORKER_GONE = "worker_lost"
 
 
 def released_by_leader(evidence: Evidence) -> Finding | None:
-    """The leader of the cluster has ended, and this member with it."""
     event = evidence.last(events.MemberReleased)
     if event is None or (evidence.state == "failed" and evidence.last(events.ExceptionRaised)):
         return None
@@ -40,7 +39,6 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
 
 
 def store_lost(evidence: Evidence) -> Finding | None:
-    """A parameter server has gone, and the training with it."""
     so_far = [each.event for each in evidence.entries]
     if evidence.exit in so_far:
         # Behind its end, it is itself who ends them.
@@ -71,7 +69,6 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
 
 
 def waited_for_worker(evidence: Evidence) -> Finding | None:
-    """A worker has gone, and the training has waited for what that was given."""
     for entry in reversed(evidence.entries):
         event = entry.event
         if isinstance(event, events.Notice) and event.code == _WORKER_GONE:
@@ -81,7 +78,6 @@ def waited_for_worker(evidence: Evidence) -> Finding | None:
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
-    """Another member, without which no step can end, has gone."""
     event = evidence.last(events.GangBroken)
     if event is None:
         return None
@@ -114,7 +110,6 @@ def server_waits(evidence: Evidence) -> Finding | None:
 
 
 def _task(evidence: Evidence) -> str:
-    """The type of this task in TF_CONFIG, if it is one that serves."""
     started = evidence.first(events.AttemptStarted)
     variables: events.JsonValue = started.environment.get("env", {}) if started else {}
     text = variables.get("TF_CONFIG", "") if isinstance(variables, dict) else ""

@@ -87,7 +87,6 @@ def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
 
 
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
-    """A package failed while it was loaded: all below the script's last import is libraries'."""
     imports = [i for i, each in enumerate(frames) if _IMPORT.match(each.code)]
     own = [i for i in imports if not frames[i].is_library] or imports[:1]
     below = frames[own[-1] + 1 :] if own else ()
@@ -161,7 +160,6 @@ class Signature:
     is_victim: bool = False
 
     def matches(self, raised: Raised, message: str) -> bool:
-        """Whether the exception looks like this; `message` is what counts of its own."""
         if self.alone & raised.names or raised.module.partition(".")[0] in self.packages:
             return True
         if self.message is None and not self.places:
@@ -178,7 +176,6 @@ def _classes(names: str) -> frozenset[str]:
 
 
 def _whole_lines(patterns: list[str]) -> re.Pattern[str]:
-    """Any of the patterns, each within one line; all of the line is found."""
     words = [each.replace("{word}", WORDS) for each in patterns]
     whole = [each if each.startswith("^") else f"^.*{each}" for each in words]
     ended = [each if each.endswith("$") else f"{each}.*$" for each in whole]
@@ -248,12 +245,10 @@ _OF_WRITING: frozenset[CauseId | None] = frozenset(
 
 
 def with_status_names(message: str) -> str:
-    """The message with its status codes as TensorFlow spells them now."""
     return _OLD_STATUS.sub(lambda found: found[0].replace(" ", "_").upper(), message)
 
 
 def classify(raised: Raised) -> Signature | None:
-    """The first row that fits, None when none does."""
     said = with_status_names(_NO_PART_OF_IT.sub("", raised.message))
     rows = (row for row in SIGNATURES if row.matches(raised, said))
     return next((row for row in rows if _may_be(row, raised)), None)
@@ -270,7 +265,6 @@ def _may_be(row: Signature, raised: Raised) -> bool:
 
 
 def _opens_data(raised: Raised) -> bool:
-    """The script itself opens a file with HDF5, and neither it nor the call speaks of weights."""
     is_hdf5 = any("h5py/_hl/files" in frame.posix_path for frame in raised.frames)
     is_seen = any(not frame.is_library for frame in raised.frames)
     told = " ".join([raised.message, *(each.code for each in raised.frames if not each.is_library)])
@@ -283,7 +277,6 @@ def _opens_data(raised: Raised) -> bool:
 
 
 def _could_not_write(raised: Raised) -> bool:
-    """The folder that something is to be saved in is not there: no input is missing."""
     if _WRITES.search(raised.message):
         return True
     is_missing = bool(_MISSING & raised.names) or "[Errno 2]" in raised.message

@@ -96,7 +96,6 @@ def fingerprint(value: Any) -> str | None:
 
 
 def _of_answer(value: Any) -> str | None:
-    """Of what another thread or process has, as far as it has told."""
     if hasattr(value, "_getvalue"):
         try:
             return _pickled(value._getvalue())
@@ -127,7 +126,6 @@ def _of_text_file(file: io.TextIOWrapper) -> str | None:
 
 
 def _moved() -> str:
-    """Of what cannot say where it stands: it counts as moved."""
     return secrets.token_hex(8)
 
 
@@ -191,7 +189,6 @@ def of_process() -> dict[str, str]:
 
 
 def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
-    """A checksum of what an `Encoder` has made of a value."""
     parts = (f"{name} {of_array(array)}" for name, array in arrays.items())
     return digest_of_text(json.dumps(described), *parts)
 
@@ -207,7 +204,6 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def of_many(items: list[Any]) -> str:
-    """A checksum of a long list: of its length, and of items strided through it."""
     stride = max(1, len(items) // _SAMPLED_ITEMS)
     sample = [*items[::stride], *items[-2:]]
     plain = (str, bytes, int, float, tuple)

@@ -91,12 +91,10 @@ _MARKS: Marks = {
 
 
 def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
-    """The content that was encoded; ValueError where it is none."""
     return decode(value, arrays, _MARKS)
 
 
 def with_refs(form: Any, name_of: Callable[[str], str]) -> Any:
-    """A JSON form whose references have other names."""
     if isinstance(form, list):
         return [with_refs(each, name_of) for each in form]
     match form:
@@ -108,7 +106,6 @@ def with_refs(form: Any, name_of: Callable[[str], str]) -> Any:
 
 
 def has_marks(value: Any) -> bool:
-    """Whether a value, or one in a tuple, is none that the encoder knows."""
     if type(value) is tuple:
         return any(map(has_marks, value))
     return isinstance(value, Marked)
@@ -122,14 +119,12 @@ def thaw(value: Any, resolve: Callable[[Any], Any]) -> Any:
 
 
 def opaque_in(value: Any) -> Opaque | None:
-    """What in a value is not carried; None where nothing is missing."""
     if isinstance(value, Opaque):
         return value
     return next((each for each in map(opaque_in, _items_of(value)) if each is not None), None)
 
 
 def agrees(one: Any, other: Any) -> bool:
-    """Whether two values are the same, as far as they are carried."""
     if isinstance(other, Opaque):
         return isinstance(one, Opaque) and one.name == other.name
     if opaque_in(other) is None:

@@ -74,7 +74,6 @@ def kind_of(kind: type) -> str:
 
 
 def _holds_numbers(kind: Any) -> bool:
-    """Whether there are no pointers in a class of `ctypes`."""
     while issubclass(kind, ctypes.Array):
         kind = kind._type_
     return getattr(kind, "_type_", "P") in (*array.typecodes, "?")
@@ -89,7 +88,6 @@ def _has_other_threads() -> bool:
 
 
 def is_plain_object(kind: type) -> bool:
-    """Whether a class of the standard library holds nothing but attributes."""
     return issubclass(kind, _PLAIN_OBJECTS) or kind.__module__ == _SHARED_VALUES
 
 
@@ -113,7 +111,6 @@ def items_of(value: Any) -> list[Any]:
 
 
 def refill(value: Any, items: Any) -> None:
-    """Gives a collection other items, dictionaries by pairs."""
     if isinstance(value, list):
         list.__setitem__(value, slice(None), items)
     elif isinstance(value, dict):
@@ -141,7 +138,6 @@ def refill(value: Any, items: Any) -> None:
 
 
 def form_of(value: Any) -> str:
-    """How an empty collection of this kind is made, as a word."""
     if isinstance(value, collections.defaultdict):
         factory = value.default_factory
         return f"defaultdict {getattr(factory, '__name__', '?') if factory else ''}"
@@ -155,7 +151,6 @@ def form_of(value: Any) -> str:
 
 
 def can_be_made(form: str) -> bool:
-    """Whether `make` gives such a collection; none of the script's own classes."""
     name, _, factory = form.partition(" ")
     if name == "numbers":
         return factory in (*array.typecodes,)
@@ -177,7 +172,6 @@ def make(kind: str, form: str) -> Any:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots included; the value of a context variable."""
     if isinstance(value, ContextVar):
         held = value.get(_UNSET)
         return {} if held is _UNSET else {"value": held}
@@ -185,7 +179,6 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def dict_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots not included, to be changed in place."""
     base = threading.local if isinstance(value, threading.local) else object
     try:
         found = base.__getattribute__(value, "__dict__")
@@ -195,7 +188,6 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 
 def data_of_class(kind: type) -> dict[str, Any]:
-    """The attributes of a class that are neither code nor part of the language."""
     return {
         name: value
         for name, value in list(vars(kind).items())
@@ -206,7 +198,6 @@ def data_of_class(kind: type) -> dict[str, Any]:
 
 
 def set_field(holder: Any, name: str, value: Any) -> None:
-    """Sets an attribute, a global, or what a function closes over."""
     if isinstance(holder, types.FunctionType) and name in holder.__code__.co_freevars:
         index = holder.__code__.co_freevars.index(name)
         (holder.__closure__ or ())[index].cell_contents = value
@@ -238,12 +229,10 @@ Position = tuple[Any, ...]
 
 
 def has_position(kind: type) -> bool:
-    """Whether objects of a class may tell where they stand."""
     return kind in _ITERATORS or issubclass(kind, io.IOBase)
 
 
 def position_of(iterator: Any) -> Position | None:
-    """Where it stands; None for what is no such iterator."""
     kind = type(iterator)
     if issubclass(kind, io.IOBase):
         return _place_in(iterator)
@@ -273,7 +262,6 @@ def _numbers(text: str) -> Position | None:
 
 
 def _turn_of(cycle: Any) -> Position | None:
-    """Whether the first round is over, and the place in the round."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         _, (inner,), (seen, is_over) = cycle.__reduce__()

@@ -25,7 +25,6 @@ class Names:
         self._taken: dict[str, int] = {}
 
     def name_of(self, value: Any, wanted: str) -> str:
-        """The name of an object: the one that it has, or this one, made unique."""
         known = self._by_id.get(id(value))
         if known is not None and _kept(known[0]) is value:
             return known[1]
@@ -95,7 +94,6 @@ def named_function(name: str) -> Any:
 
 
 def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
-    """The class of the script that has this name."""
     module, _, name = form.partition(":")
     found: Any = modules.get(module) or (sys.modules.get(module) if module == "types" else None)
     for part in name.split("."):

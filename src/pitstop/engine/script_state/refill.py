@@ -56,7 +56,6 @@ def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
 
 
 def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
-    """Whether an object of this node can be made in another process."""
     if node.kind in holder.COLLECTIONS:
         return holder.can_be_made(node.form)
     if node.kind == "object":
@@ -78,7 +77,6 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
 
 
 def make(node: Node, modules: Mapping[str, Any]) -> Any:
-    """An object that has yet to be given its content."""
     if node.kind == "array":
         content = node.content
         return np.empty(content.shape, content.dtype)
@@ -117,7 +115,6 @@ class Refill:
         return missing
 
     def _has(self, name: str, node: Node) -> bool:
-        """Whether there is an object for a node; one that is new since the begin is made."""
         known = self._now.get(name) or self._baseline.get(name)
         if known is not None and _can_become(self._live.get(name), known, node):
             return True
@@ -130,7 +127,6 @@ class Refill:
         return True
 
     def _refill(self, name: str, node: Node) -> Iterator[str]:
-        """Names of parts that cannot be set."""
         if node.kind in holder.FIELDS:
             yield from self._refill_fields(name, node)
             return
@@ -160,7 +156,6 @@ class Refill:
             holder.refill(value, [self._item(item, present.get(place)) for place, item in items])
 
     def _item(self, frozen: Any, present: tuple[Any, Any] | None) -> Any:
-        """An item of a collection; one that is not carried is the one that is there."""
         if present is not None and opaque_in(frozen) and agrees(present[0], frozen):
             return present[1]
         return thaw(frozen, self._value_of)
@@ -220,7 +215,6 @@ class Refill:
 
 
 def _present(value: Any, now: Node | None) -> dict[Any, tuple[Any, Any]]:
-    """The items that are in a collection, frozen and alive, by their places."""
     if now is None or not isinstance(now.content, list):
         return {}
     places = by_place(now.content, now.kind).items()
@@ -229,7 +223,6 @@ def _present(value: Any, now: Node | None) -> dict[Any, tuple[Any, Any]]:
 
 
 def _can_become(value: Any, known: Node, node: Node) -> bool:
-    """Whether a living object can take the content of a node."""
     if value is None or known.kind != node.kind:
         return False
     if node.kind == "object":
@@ -244,7 +237,6 @@ def _can_become(value: Any, known: Node, node: Node) -> bool:
 
 
 def folders_named_in(value: Any) -> list[Path]:
-    """The working directory, and the folders of the paths in a value."""
     return [Path.cwd(), *(_absolute(text).parent for text in _paths(value))]
 
 

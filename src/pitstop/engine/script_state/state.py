@@ -103,7 +103,6 @@ class ScriptState:
         return saved
 
     def capture_input(self, encoder: Encoder) -> tuple[Saved, list[str]]:
-        """The same of what the input leads to; and names of what is not saved."""
         walk = self._walk(self._input)
         self._of_input = walk.nodes
         saved, unverified = self._save_changed(walk, encoder)
@@ -119,7 +118,6 @@ class ScriptState:
         return saved, unverified
 
     def arrays_at_begin(self) -> dict[str, str]:
-        """A checksum of each array that the script brought along, by name."""
         arrays = {name: node for name, node in self.baseline.items() if node.kind == "array"}
         return {name: node.content for name, node in arrays.items()}
 
@@ -139,7 +137,6 @@ class ScriptState:
         return saved, unverified
 
     def _shared_with_input(self, saved: Saved) -> list[str]:
-        """What is saved of the nodes that a reader ahead of the steps uses, too."""
         kinds = map(type, self._input.values())
         if any(holder.kind_of(kind) or reachable.is_of(kind, self._modules) for kind in kinds):
             # Read by index: what is between two epochs is not read ahead.
@@ -172,7 +169,6 @@ class ScriptState:
             saved[name] = {"kind": node.kind, "form": node.form, "content": content}
 
     def _changed_opaques(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
-        """Names of parts that are not carried and have changed, or are gone."""
         fields = node.content if isinstance(node.content, dict) else {}
         if before is not None and node.kind in _WHOLE:
             gone = before.content.keys() - fields.keys()
@@ -189,7 +185,6 @@ class ScriptState:
         yield from self._lost_items(name, node, before)
 
     def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
-        """The name of a collection with something that is not carried and was not there before."""
         if before is not None and before.content == node.content:
             return
         known = by_place(before.content, before.kind) if before is not None else {}
@@ -218,7 +213,6 @@ class ScriptState:
         return self._restore(saved, arrays, known, self._walk_again(known).nodes, but)
 
     def restore_input(self, saved: Saved, arrays: Mapping[str, memoryview]) -> list[str]:
-        """Makes what the input leads to what `capture_input` saw."""
         now = self._walk(self._input).nodes
         known = {
             name: _common(self.baseline[name], now[name])
@@ -253,7 +247,6 @@ class ScriptState:
         return self._walk(self._input).nodes
 
     def moved(self, before: Mapping[str, Node]) -> frozenset[Part]:
-        """The parts of the input's nodes that are not as they were."""
         now = self.look_at_input()
         found: set[Part] = set()
         for name, node in before.items():
@@ -267,13 +260,11 @@ class ScriptState:
 
 
 def object_with_fields(value: Any, content: Any) -> Any:
-    """The saved node of an object that holds this."""
     form = f"{type(value).__module__}:{type(value).__qualname__}"
     return {"kind": "object", "form": form, "content": content}
 
 
 def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) -> Node:
-    """The fields that are not as before, or are plain; all that is in a node of another kind."""
     if before is None or node.kind not in holder.FIELDS:
         return node
     known = before.content
@@ -293,7 +284,6 @@ def _without(node: Node, name: str, but: frozenset[Part]) -> Node:
 
 
 def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, Node]:
-    """The nodes of two walks; fields that either saw are in it."""
     found = {**rest, **data}
     for name in rest.keys() & data.keys():
         node = rest[name]
@@ -305,7 +295,6 @@ def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, N
 
 
 def _common(node: Node, now: Node) -> Node:
-    """Without the fields that one of two walks has not seen."""
     if node.kind not in holder.FIELDS:
         return node
     return Node(

@@ -125,7 +125,6 @@ class Walk:
     # -- what an object is ------------------------------------------------------------
 
     def _meet(self, value: Any, path: str, *, is_content: bool = False) -> Ref | None:
-        """Notes an object, to be looked at; a reference to it, if it has content."""
         if issubclass(type(value), _NO_HOLDERS):
             return None
         try:
@@ -229,7 +228,6 @@ class Walk:
         return {key: each for key, each in holder.fields_of(value).items() if key not in left_out}
 
     def freeze(self, value: Any, path: str) -> Any:
-        """A value as content of a node."""
         if is_plain(value):
             return value
         if type(value) is tuple:
@@ -322,7 +320,6 @@ class Walk:
             yield f"{name}()", function
 
     def _in_library(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """Members of a library's own collections, which are not state of the script."""
         if isinstance(value, list | tuple | dict) and len(value) <= MOST_ITEMS:
             members = value.values() if isinstance(value, dict) else value
             for index, each in enumerate(list(members)):
@@ -349,7 +346,6 @@ def _code_in(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is content by itself."""
     kind = type(value)
     if kind is frozenset:
         return all(map(is_plain, value))

@@ -122,7 +122,6 @@ def _cause(report: WhyReport) -> list[Child]:
 
 
 def columns(diagnosis: Diagnosis) -> Element | None:
-    """What to do, and why; None where nothing has ended."""
     finding = diagnosis.finding
     if finding is None:
         return None

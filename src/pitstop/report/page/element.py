@@ -21,7 +21,6 @@ def shipped(name: str, package: str = "pitstop.report.page") -> str:
 
 
 def document(title: str, main: Element, style: str, scripts: tuple[str, ...]) -> str:
-    """A whole HTML document, whose only scripts are these."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -84,13 +83,11 @@ def items(tag: str, texts: Iterable[str], **attributes: str) -> Element:
 
 
 def plain(text: str) -> str:
-    """The text without what a page cannot show, cut short when it is very long."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ... ({len(text):,} characters)"
     return _FORBIDDEN.sub("\ufffd", plain_text.plain(shown))
 
 
 def section(title: str, content: Element | None, **attributes: str) -> Element | None:
-    """What is found under a title; nothing where nothing is."""
     if content is None or not len(content):
         return None
     return element("section", element("h2", title), content, **attributes)

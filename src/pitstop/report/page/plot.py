@@ -124,7 +124,6 @@ def _series(placed: list[Point], line: str, series: Series, place: int) -> list[
 
 
 def _area(placed: list[Point], line: str) -> Element | None:
-    """Under the line of an amount, which begins at nothing; none under a broken one."""
     if not placed or not all(math.isfinite(y) for _, y in placed):
         return None
     first, last = _short(placed[0][0]), _short(placed[-1][0])

@@ -31,11 +31,9 @@ class Scale:
     is_log: bool = False
 
     def place(self, value: float) -> float:
-        """0 at the low end, 1 at the high one; what lies beyond stays at the end."""
         return self.places([value])[0]
 
     def places(self, values: Sequence[float]) -> list[float]:
-        """The places of many values, which costs less than one after the other."""
         low, high = self.low, self.high
         if self.is_log:
             values = [math.log10(max(each, low)) for each in values]
@@ -44,7 +42,6 @@ class Scale:
         return [min(1.0, max(0.0, (each - low) / span)) for each in values]
 
     def ticks(self, count: int) -> tuple[float, ...]:
-        """About `count` round values."""
         if not self.is_log:
             return round_values(self.low, self.high, count)
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))

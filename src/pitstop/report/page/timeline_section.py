@@ -113,7 +113,6 @@ def _row(mark: Mark, timeline: Timeline) -> Element:
 
 
 def fold(marks: Iterable[Mark]) -> Iterator[Mark]:
-    """The marks with each row of checkpoints as its last one, which says how many they were."""
     for kind, group in groupby(marks, key=lambda mark: mark.kind):
         row = list(group)
         if kind is not MarkKind.CHECKPOINT or len(row) == 1:
@@ -123,7 +122,6 @@ def fold(marks: Iterable[Mark]) -> Iterator[Mark]:
 
 
 def _most_telling(marks: Sequence[Mark], most: int) -> list[Mark]:
-    """At most this many marks, checkpoints left out before anything else."""
     others = [mark for mark in marks if mark.kind is not MarkKind.CHECKPOINT][-most:]
     saved = [mark for mark in marks if mark.kind is MarkKind.CHECKPOINT]
     left = most - len(others)
