@@ -1,9 +1,11 @@
-"""Text of others, made fit to be shown: without what a terminal would obey."""
+"""Text made fit to be shown, without what a terminal would obey; a line for the user."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+import sys
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
@@ -67,3 +69,14 @@ def strict(value: JsonValue) -> JsonValue:
     if isinstance(value, list | tuple):
         return [strict(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+PREFIX = "pitstop: "
+
+
+def say(line: str) -> None:
+    """Tells the user a line; nobody may be there to read it any more."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{PREFIX}{plain_line(line)}\n")
+            sys.stderr.flush()

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from pitstop.cli.echo import tell, tell_json
 from pitstop.diagnosis.log import lines
+from pitstop.plain_text import say
 from pitstop.report import markdown, page, terminal
 from pitstop.report.files import FORMS
 from pitstop.report.terminal import PlainText
-from pitstop.supervisor.terminal.own_words import say
 from pitstop.supervisor.terminal.screen import Screen
 from tests.report.samples import whole
 from tests.source_tree import ROOT

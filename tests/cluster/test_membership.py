@@ -11,8 +11,7 @@ from typing import cast
 import pytest
 
 from pitstop.cluster.cluster_link import LEASE_VARIABLE, ClusterLink
-from pitstop.cluster.following import Following
-from pitstop.cluster.leading import GangLeading, Leading
+from pitstop.cluster.leading import Following, GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
     Beat,

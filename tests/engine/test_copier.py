@@ -20,7 +20,7 @@ from pitstop.engine.copier import Copier
 from pitstop.engine.state_capture import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
-from pitstop.snapshot import slot
+from pitstop.snapshot import arena
 from pitstop.snapshot.arena import Arena, newest_slot
 from pitstop.store.image import TensorSpec, parse_image
 from tests.engine.samples import cut, value
@@ -55,7 +55,7 @@ class Trainer:
         self.arenas.append(arena)
         self.fds.append(os.dup(arena.fd))
 
-    def newest(self) -> slot.SlotHead:
+    def newest(self) -> arena.SlotHead:
         found = newest_slot(self.fds[-1])
         assert found is not None
         return found[1]
@@ -111,7 +111,7 @@ def test_a_training_that_stands_still_pays_for_one_slot_only(tmp_path: Path) -> 
 def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
     trainer.copier.copy_now(cut(7), "stop", durable=True)
     head = trainer.newest()
-    content = memoryview(os.pread(trainer.fds[-1], head.size_bytes, 0))[slot.HEAD_BYTES :]
+    content = memoryview(os.pread(trainer.fds[-1], head.size_bytes, 0))[arena.HEAD_BYTES :]
     image, state = content[: head.image_bytes], content[head.image_bytes :]
     assert Position(**json.loads(bytes(state))["position"]) == cut(7).position
     tensors = {

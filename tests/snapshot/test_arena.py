@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pitstop.snapshot import slot
-from pitstop.snapshot.arena import choose_slot, newest_slot, plan_arena
-from tests.snapshot.samples import new_arena, sample, take
+from pitstop.snapshot import arena
+from pitstop.snapshot.arena import HEAD_BYTES, SlotHead, choose_slot, newest_slot, plan_arena
+from tests.snapshot.samples import LARGE_BYTES, Sample, new_arena, sample, take
 from tests.store.samples import lowered
 
 SIZES = st.integers(0, 1 << 40)
@@ -31,7 +31,7 @@ def test_a_planned_arena_holds_the_snapshot(
 ) -> None:
     plan = plan_arena(snapshot_bytes, available_bytes, limit_bytes)
     assert plan.slot_bytes % mmap.PAGESIZE == 0
-    assert plan.slot_bytes >= slot.HEAD_BYTES + snapshot_bytes
+    assert plan.slot_bytes >= arena.HEAD_BYTES + snapshot_bytes
     assert plan.size_bytes == 2 * plan.slot_bytes
     allowed_bytes = limit_bytes or available_bytes // 2
     assert (plan.backing == "memory") == (plan.size_bytes <= allowed_bytes)
@@ -142,7 +142,7 @@ def test_an_arena_that_cannot_shed_goes_on(tmp_path: Path) -> None:
 
 def test_fits_counts_the_header(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
-    most = arena.plan.slot_bytes - slot.HEAD_BYTES
+    most = arena.plan.slot_bytes - HEAD_BYTES
     assert arena.fits(most)
     assert not arena.fits(most + 1)
     arena.close()
@@ -215,7 +215,7 @@ class Recorder:
 def stores_of(sequence: int) -> list[tuple[int, bytes]]:
     recorder: Any = Recorder()
     part = sample(sequence)
-    slot.write_slot(recorder, sequence, sequence, part.image, part.tensors, part.state)
+    arena.write_slot(recorder, sequence, sequence, part.image, part.tensors, part.state)
     return list(recorder.stores)
 
 
@@ -255,14 +255,14 @@ class Race:
             self.pinned = 0
             yield
 
-    def read(self, offset_bytes: int, head: slot.SlotHead) -> Iterator[None]:
+    def read(self, offset_bytes: int, head: arena.SlotHead) -> Iterator[None]:
         data = b""
         for start in range(0, head.image_bytes, 100):
             size = min(100, head.image_bytes - start)
-            data += os.pread(self.fd, size, offset_bytes + slot.HEAD_BYTES + start)
+            data += os.pread(self.fd, size, offset_bytes + arena.HEAD_BYTES + start)
             yield
         assert data == sample(head.sequence).file
-        assert slot.read_head(self.fd, offset_bytes) == head
+        assert arena.read_head(self.fd, offset_bytes) == head
         self.reads.append(head.sequence)
 
 
@@ -282,5 +282,136 @@ def test_a_reader_that_pinned_reads_one_whole_snapshot(turns: list[tuple[bool, i
     os.close(race.fd)
 
 
-def content(fd: int, offset_bytes: int, head: slot.SlotHead) -> bytes:
-    return os.pread(fd, head.image_bytes, offset_bytes + slot.HEAD_BYTES)
+def content(fd: int, offset_bytes: int, head: arena.SlotHead) -> bytes:
+    return os.pread(fd, head.image_bytes, offset_bytes + arena.HEAD_BYTES)
+
+
+U64 = st.integers(0, 2**64 - 1)
+
+
+class Killed(BaseException):
+    """The writer dies here."""
+
+
+class MortalSlot:
+    """Bytes of a slot whose writer dies after some of them; a memoryview to `write_slot`."""
+
+    def __init__(self, content: bytearray, budget_bytes: int) -> None:
+        self.content = content
+        self.left_bytes = budget_bytes
+
+    def __setitem__(self, place: slice, data: Any) -> None:
+        part = bytes(data)[: self.left_bytes]
+        self.content[place.start : place.start + len(part)] = part
+        self.left_bytes -= len(data)
+        if self.left_bytes < 0:
+            raise Killed
+
+
+def write(content: bytearray, sequence: int, part: Sample, budget_bytes: int = 1 << 30) -> int:
+    """Writes a sample until the budget is used up; what is left of it."""
+    target: Any = MortalSlot(content, budget_bytes)
+    arena.write_slot(target, sequence, 7, part.image, part.tensors, part.state)
+    return budget_bytes - int(target.left_bytes)
+
+
+def part_of(content: bytearray, head: SlotHead) -> tuple[bytes, bytes]:
+    """Image and state as a reader finds them."""
+    state_start = HEAD_BYTES + head.image_bytes
+    return (
+        bytes(content[HEAD_BYTES:state_start]),
+        bytes(content[state_start : state_start + head.state_bytes]),
+    )
+
+
+def empty() -> bytearray:
+    return bytearray(HEAD_BYTES + 2 * sample(0).size_bytes)
+
+
+def test_a_written_slot_is_whole() -> None:
+    content, part = empty(), sample(1)
+    write(content, 3, part)
+    head = arena.unpack_head(bytes(content))
+    assert head == SlotHead(3, part.image.size_bytes, len(part.state), 7)
+    assert head.size_bytes == HEAD_BYTES + part.size_bytes
+    assert part_of(content, head) == (part.file, part.state)
+
+
+@pytest.mark.parametrize("before", [0, 1, 255])
+def test_no_reader_takes_half_a_slot_for_a_whole_one(before: int) -> None:
+    # 255 and 256, so that the sequences differ in more than one byte.
+    old, new = sample(1), sample(2)
+    total = write(empty(), before + 1, new)
+    for cut in range(total):
+        content = empty()
+        if before:
+            write(content, before, old)
+        with pytest.raises(Killed):
+            write(content, before + 1, new, cut)
+        head = arena.unpack_head(bytes(content))
+        if head is not None:
+            assert head.sequence == before, f"killed after {cut} bytes"
+            assert part_of(content, head) == (old.file, old.state)
+
+
+@given(st.integers(1, 2**40), st.integers(0, 2**53))
+@example(sequence=1, torn=0b1)
+def test_a_header_written_in_any_order_is_whole_or_none(sequence: int, torn: int) -> None:
+    # The kernel may show the bytes of the last store in any order.
+    unfinished = arena.pack_unfinished_head(sequence)
+    finished = arena.pack_head(SlotHead(sequence, 100, 20, 3))
+    mixed = bytes(
+        new if torn >> place & 1 else old
+        for place, (old, new) in enumerate(zip(unfinished, finished, strict=True))
+    )
+    head = arena.unpack_head(mixed)
+    assert head is None or mixed == finished
+
+
+@given(st.builds(SlotHead, U64.filter(bool), U64, U64, U64))
+def test_a_head_there_and_back(head: SlotHead) -> None:
+    assert arena.unpack_head(arena.pack_head(head)) == head
+
+
+@given(st.binary(max_size=80))
+def test_other_bytes_are_no_head(data: bytes) -> None:
+    assert arena.unpack_head(data) is None
+
+
+@given(st.builds(SlotHead, U64.filter(bool), U64, U64, U64), st.integers(0), st.integers(0, 7))
+def test_a_flipped_bit_is_noticed(head: SlotHead, place: int, bit: int) -> None:
+    data = bytearray(arena.pack_head(head))
+    data[place % len(data)] ^= 1 << bit
+    assert arena.unpack_head(bytes(data)) is None
+
+
+def test_large_tensors_take_the_same_bytes() -> None:
+    part = sample(1, LARGE_BYTES)
+    content = bytearray(HEAD_BYTES + part.size_bytes)
+    with memoryview(content) as view:
+        head = arena.write_slot(view, 1, 7, part.image, part.tensors, part.state)
+    assert part_of(content, head) == (part.file, part.state)
+
+
+def test_tensors_that_are_not_those_of_the_image_are_refused() -> None:
+    part = sample(1)
+    with pytest.raises(ValueError, match="zip"):
+        arena.write_slot(memoryview(empty()), 1, 7, part.image, part.tensors[:-1], part.state)
+
+
+def test_reading_a_part_of_a_file() -> None:
+    fd = os.memfd_create("range")
+    os.write(fd, b"0123456789")
+    target = bytearray(4)
+    arena.read_into(fd, memoryview(target), 5)
+    assert target == b"5678"
+    arena.read_into(fd, memoryview(b""), 5)
+    os.close(fd)
+
+
+def test_a_range_beyond_the_end_is_noticed() -> None:
+    fd = os.memfd_create("range")
+    os.write(fd, b"0123456789")
+    with pytest.raises(EOFError, match="5 bytes too short"):
+        arena.read_into(fd, memoryview(bytearray(10)), 5)
+    os.close(fd)

@@ -16,6 +16,7 @@ from pitstop.cli.places import PLACE, RUN, fetched
 from pitstop.cli.quantities import NAME
 from pitstop.cli.run_options import Retention, retention_options
 from pitstop.errors import CheckpointCorrupt, UserError
+from pitstop.plain_text import say
 from pitstop.remote.place import RemotePlace
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
@@ -23,7 +24,6 @@ from pitstop.store.names import is_shared
 from pitstop.store.retention import RetentionPolicy, last_policy, why_kept
 from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.control.live_run import LiveRun, suspended
-from pitstop.supervisor.terminal.own_words import say
 
 _DAMAGED = 1
 

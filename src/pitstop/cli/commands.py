@@ -19,7 +19,7 @@ from pitstop.errors import (
     PitstopError,
     UserError,
 )
-from pitstop.supervisor.terminal.own_words import say
+from pitstop.plain_text import say
 
 _EXIT_INTERRUPTED = 130
 COMMANDS = (

@@ -16,11 +16,11 @@ from pitstop.cli.main import open_standard
 from pitstop.cli.reports import leave_reports
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
+from pitstop.plain_text import say
 from pitstop.remote.place import is_url, parse
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops import early_stop
 from pitstop.supervisor.supervise import supervise
-from pitstop.supervisor.terminal.own_words import say
 
 
 def read_request(text: str) -> RunRequest:

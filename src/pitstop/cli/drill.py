@@ -11,10 +11,10 @@ from rich.console import Console
 from pitstop.cli.echo import tell_json
 from pitstop.drill import DrillRequest, DrillVerdict, run_drill
 from pitstop.drill.runner import make_folder
+from pitstop.plain_text import say
 from pitstop.report import drill as report
 from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.terminal.own_words import say
 
 _FAILED = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}

@@ -11,8 +11,8 @@ from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
+from pitstop.plain_text import say
 from pitstop.store.lock import is_locked
-from pitstop.supervisor.terminal.own_words import say
 
 _FORMATS = [each.value for each in Format]
 

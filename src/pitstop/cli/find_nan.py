@@ -13,7 +13,7 @@ from pitstop.cli.places import RUN
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
-from pitstop.supervisor.terminal.own_words import say
+from pitstop.plain_text import say
 
 
 @click.command(name="find-nan")

@@ -12,8 +12,8 @@ from pitstop.cli.echo import tell, tell_json
 from pitstop.diagnosis.phrases import size
 from pitstop.drill.invocation import ENV_DRILL
 from pitstop.export.memory_plan import MemoryNeed, MemoryPlan, make_plan
+from pitstop.plain_text import say
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.terminal.own_words import say
 
 _SHORT = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}

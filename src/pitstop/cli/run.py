@@ -7,22 +7,15 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli import late_reports, policy_file
+from pitstop.cli import late_reports, policy_file, run_options
 from pitstop.cli.echo import tell
 from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, folder_of_slurm_task
 from pitstop.cli.quantities import CONDITION, SECONDS
-from pitstop.cli.run_options import (
-    Retention,
-    SupervisionOptions,
-    retention_options,
-    stop_options,
-    supervision_options,
-    training_options,
-)
 from pitstop.errors import UserError
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.settings import Settings
+from pitstop.plain_text import say
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle.table import State
@@ -32,7 +25,6 @@ from pitstop.supervisor.runs.choice import choose, existing
 from pitstop.supervisor.runs.run_request import RunRequest, StopPolicy
 from pitstop.supervisor.stops import early_stop
 from pitstop.supervisor.supervise import supervise
-from pitstop.supervisor.terminal.own_words import say
 
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
@@ -76,7 +68,7 @@ TOPICS = {
     help="Local folder of the run if --run-dir is a URL.  [default: runs/<last part of the URL>]",
 )
 @click.option("--new", is_flag=True, help="Rename an existing run (DIR.1, ...) and start over.")
-@training_options
+@run_options.training_options
 @click.option(
     "--grace",
     type=SECONDS,
@@ -110,9 +102,9 @@ TOPICS = {
     help="Exit code of a stopped run, for a scheduler that retries after certain codes only.  "
     "[default: 75]",
 )
-@stop_options
-@retention_options
-@supervision_options
+@run_options.stop_options
+@run_options.retention_options
+@run_options.supervision_options
 @click.option("--no-status-line", is_flag=True, help="Do not show the status line.")
 @click.option(
     "--dry-run", is_flag=True, help="Start nothing: show the run, and what follows each failure."
@@ -133,8 +125,8 @@ def run(
     cluster: str,
     stopped_code: int,
     stops: StopPolicy,
-    retention: Retention,
-    care: SupervisionOptions,
+    retention: run_options.Retention,
+    care: run_options.SupervisionOptions,
     no_status_line: bool,
     dry_run: bool,
     launcher_pid: int,
@@ -188,7 +180,7 @@ def run(
 def _foretell(
     run_dir: Path | RemotePlace | None,
     command: tuple[str, ...],
-    care: SupervisionOptions,
+    care: run_options.SupervisionOptions,
     on_bad_record: str,
 ) -> None:
     from pitstop.diagnosis import CAUSES

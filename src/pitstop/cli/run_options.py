@@ -8,17 +8,8 @@ from typing import Any
 
 import click
 
+from pitstop.cli import quantities
 from pitstop.cli.grouped_command import option_group
-from pitstop.cli.quantities import (
-    BEST_RULE,
-    BYTES,
-    FLIGHT,
-    INTERVAL,
-    SECONDS,
-    SHARE,
-    SIGNAL_ACTION,
-    Interval,
-)
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
 from pitstop.record import record
@@ -30,7 +21,9 @@ from pitstop.supervisor.runs.run_request import PREEMPTION_CHOICES, StopPolicy
 from pitstop.supervisor.stops.signals import chosen_actions
 
 
-def _settings(*, every: Interval, on_stop: str, weights: Path | None, **members: Any) -> Settings:
+def _settings(
+    *, every: quantities.Interval, on_stop: str, weights: Path | None, **members: Any
+) -> Settings:
     return Settings(
         every_steps=every.steps,
         every_seconds=every.seconds,
@@ -66,13 +59,13 @@ training_options = option_group(
     ),
     click.option(
         "--every",
-        type=INTERVAL,
-        default=Interval(),
+        type=quantities.INTERVAL,
+        default=quantities.Interval(),
         help="Interval between durable checkpoints: 500steps, 10min.  [default: by cost]",
     ),
     click.option(
         "--overhead",
-        type=SHARE,
+        type=quantities.SHARE,
         default=Settings.overhead,
         help="Maximum share of the training time that Pitstop may use.  [default: 1%]",
     ),
@@ -86,7 +79,7 @@ training_options = option_group(
     click.option(
         "--snapshot-memory",
         "snapshot_memory_bytes",
-        type=BYTES,
+        type=quantities.BYTES,
         default=0,
         help="Maximum memory for snapshots: 2GB.  [default: half of the free memory]",
     ),
@@ -109,7 +102,7 @@ training_options = option_group(
     click.option(
         "--flight",
         "flight_seconds",
-        type=FLIGHT,
+        type=quantities.FLIGHT,
         default=Settings.flight_seconds,
         help="How often the flight recorder samples memory, processors, disks and the input, or "
         "`off`.  [default: 1s]",
@@ -169,7 +162,7 @@ supervision_options = option_group(
     ),
     click.option(
         "--hang-after",
-        type=SECONDS,
+        type=quantities.SECONDS,
         default=HangPolicy.after_seconds,
         help="Minimum time without progress that counts as a hang; longer if steps are slow.  "
         "[default: 60s; 0: do not watch]",
@@ -227,14 +220,14 @@ stop_options = option_group(
     click.option(
         "--signal",
         "signals",
-        type=SIGNAL_ACTION,
+        type=quantities.SIGNAL_ACTION,
         multiple=True,
         help="What `pitstop run` does on a signal: stop, now, checkpoint or ignore.  [default: "
         "HUP=stop INT=stop TERM=stop USR1=stop USR2=checkpoint]",
     ),
     click.option(
         "--kill-after",
-        type=SECONDS,
+        type=quantities.SECONDS,
         help="Time between SIGTERM and the SIGKILL that follows.  [default: value of `timeout "
         "-k`; 30s in Kubernetes; else unknown]",
     ),
@@ -278,12 +271,12 @@ retention_options = option_group(
     ),
     click.option(
         "--keep-every",
-        type=SECONDS,
+        type=quantities.SECONDS,
         help="Also keep the first checkpoint of each period of this length: 6h.",
     ),
     click.option(
         "--keep-best",
-        type=BEST_RULE,
+        type=quantities.BEST_RULE,
         multiple=True,
         help="Also keep the best checkpoints by an epoch metric: val_loss:3, val_accuracy, "
         "bleu:max:2; can be repeated.",

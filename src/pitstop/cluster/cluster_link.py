@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
-from pitstop.cluster.following import Following
 from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
-from pitstop.cluster.leading import GangLeading, Leading
+from pitstop.cluster.leading import Following, GangLeading, Leading
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember

@@ -11,9 +11,16 @@ from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_g
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import archive, open_existing
 from pitstop.supervisor.processes.invocation import run_name
-from pitstop.supervisor.runs.admission import CommandChanged, changes_since, present_command
+from pitstop.supervisor.runs.admission import (
+    CommandChanged,
+    StartedCommand,
+    changes,
+    changes_since,
+    command_of,
+    in_words,
+    present_command,
+)
 from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
-from pitstop.supervisor.runs.command_change import StartedCommand, changes, command_of, in_words
 
 
 class ShapeChanged(UserError):

@@ -17,6 +17,7 @@ from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_STOPPED
 from pitstop.launch.plan import Member
 from pitstop.machine import own_process
 from pitstop.machine.own_process import heeds
+from pitstop.plain_text import PREFIX
 from pitstop.record import record
 from pitstop.store.run_folder import JOURNAL_FILE, open_existing
 from pitstop.supervisor.attempt.gang import ASSEMBLING
@@ -25,7 +26,6 @@ from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import StandardStreams
 from pitstop.supervisor.terminal.output import OutputPipes, our_channels
-from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.screen import write_all
 
 _KILLED = 128

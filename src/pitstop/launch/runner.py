@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 
 from pitstop.exit_codes import EXIT_COMPLETED
-from pitstop.launch.member_process import (
-    MemberEnd,
-    MemberOutput,
-    MemberProcess,
-    Terminal,
-    exit_code,
-)
+from pitstop.launch import member_process
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
@@ -67,7 +61,7 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
+def launch_members(request: LaunchRequest, terminal: member_process.Terminal) -> int:
     """Runs the members to their ends; the exit code.  `EnvironmentFault` for no more processes.
 
     Must be called in the main thread of a process that does nothing else.
@@ -80,13 +74,15 @@ def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
             launcher.wait()
         finally:
             launcher.end_all()
-        return exit_code(launcher.ends)
+        return member_process.exit_code(launcher.ends)
 
 
 class _Launcher:
     """The members that have been started; `ends` in the order of time."""
 
-    def __init__(self, request: LaunchRequest, terminal: Terminal, signals: SignalQueue) -> None:
+    def __init__(
+        self, request: LaunchRequest, terminal: member_process.Terminal, signals: SignalQueue
+    ) -> None:
         self._request = request
         self._terminal = terminal
         self._signals = signals
@@ -94,11 +90,11 @@ class _Launcher:
         self._dismiss_at = math.inf
         # Those who do this wait without end: for a member that has ended.
         self._ended_phases: set[str] = set()
-        self._members: list[MemberProcess] = []
-        self.ends: list[MemberEnd] = []
+        self._members: list[member_process.MemberProcess] = []
+        self.ends: list[member_process.MemberEnd] = []
 
     @property
-    def _living(self) -> list[MemberProcess]:
+    def _living(self) -> list[member_process.MemberProcess]:
         return [each for each in self._members if each.end is None]
 
     def start(self) -> None:
@@ -106,9 +102,11 @@ class _Launcher:
         for member in request.members:
             words = pitstop_run(member.run_dir, request.options, request.command, os.getpid())
             environment = {**request.environment, **member.environment}
-            output = MemberOutput(member.prefix, self._terminal)
+            output = member_process.MemberOutput(member.prefix, self._terminal)
             mask = self._signals.original_mask
-            self._members.append(MemberProcess(member, words, environment, output, mask))
+            self._members.append(
+                member_process.MemberProcess(member, words, environment, output, mask)
+            )
 
     def wait(self) -> None:
         while self._living:

@@ -17,8 +17,9 @@ from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.record import record
-from pitstop.snapshot import slot
+from pitstop.snapshot import arena
 from pitstop.snapshot.arena import newest_slot
+from pitstop.store import increment
 from pitstop.store.catalog import Catalog
 from pitstop.store.digest import StreamHasher
 from pitstop.store.image import (
@@ -28,14 +29,6 @@ from pitstop.store.image import (
     Placement,
     header_size_bytes,
     parse_image,
-)
-from pitstop.store.increment import (
-    PreviousCheckpoint,
-    WritePlan,
-    ledger_of,
-    plan_increment,
-    plan_whole,
-    unchanged_share,
 )
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
@@ -55,15 +48,15 @@ class _Found:
 
     fd: int
     offset_bytes: int
-    head: slot.SlotHead
+    head: arena.SlotHead
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
         """Fills `target` from an offset of the image on, which the state follows.
 
         Raises `SnapshotOverwritten` where the trainer has begun to write there.
         """
-        slot.read_into(self.fd, target, self.offset_bytes + slot.HEAD_BYTES + offset_bytes)
-        if slot.read_head(self.fd, self.offset_bytes) != self.head:
+        arena.read_into(self.fd, target, self.offset_bytes + arena.HEAD_BYTES + offset_bytes)
+        if arena.read_head(self.fd, self.offset_bytes) != self.head:
             raise SnapshotOverwritten
 
     def read(self, size_bytes: int, offset_bytes: int = 0) -> bytes:
@@ -97,7 +90,7 @@ class Saver:
         """Looks for snapshots in this arena too; an older one is let go in time."""
         self._arenas.append(fd)
 
-    def restored(self, ledger: PreviousCheckpoint) -> None:
+    def restored(self, ledger: increment.PreviousCheckpoint) -> None:
         self._increments.begin(ledger)
 
     def save_newest(self, reason: str) -> CheckpointCommitted | None:
@@ -146,7 +139,7 @@ class Saver:
             image, bad = self._write_tensors(found, writer, pace, paths)
             info = replace(info, non_finite=bad)
             path, manifest = writer.commit(state, info)
-        self._increments.committed(image, ledger_of(path, manifest, writer.chunks))
+        self._increments.committed(image, increment.ledger_of(path, manifest, writer.chunks))
         self.saved_sequence = found.head.sequence
         seconds = round(time.monotonic() - started - pace.waited_seconds, 4)
         with contextlib.suppress(EnvironmentFault):
@@ -173,7 +166,7 @@ class Saver:
         plan, chunks = self._increments.plan(image, snapshot)
         if self._increments.ledger and not writer.link(self._increments.ledger, plan):
             self._increments.links_refused()
-            plan = plan_whole(image)
+            plan = increment.plan_whole(image)
         writer.write_tensors(image, snapshot, plan, chunks, pace.after_piece)
         bad = [path for tensor, path in weights.items() if tensor in snapshot.bad]
         return image, tuple(bad[:_MOST_NAMED])
@@ -271,32 +264,32 @@ class Increments:
     """
 
     def __init__(self) -> None:
-        self.ledger: PreviousCheckpoint | None = None
+        self.ledger: increment.PreviousCheckpoint | None = None
         self._compare = False
         self._links = True
         self._buffer = memoryview(b"")
 
-    def begin(self, ledger: PreviousCheckpoint) -> None:
+    def begin(self, ledger: increment.PreviousCheckpoint) -> None:
         self.ledger = ledger
         self._compare = len(ledger.files) > 1
 
     def plan(
         self, image: Image, snapshot: SnapshotSource
-    ) -> tuple[WritePlan, dict[str, bytes] | None]:
+    ) -> tuple[increment.WritePlan, dict[str, bytes] | None]:
         """What to write of a snapshot, and its chunk digests if they are known already."""
         if self.ledger is None or not (self._compare and self._links):
-            return plan_whole(image), None
+            return increment.plan_whole(image), None
         chunks = self._chunks(image, snapshot)
-        return plan_increment(image, chunks, self.ledger), chunks
+        return increment.plan_increment(image, chunks, self.ledger), chunks
 
     def links_refused(self) -> None:
         """The file system has no hard links: every checkpoint is whole from now on."""
         self._links = False
 
-    def committed(self, image: Image, ledger: PreviousCheckpoint) -> None:
+    def committed(self, image: Image, ledger: increment.PreviousCheckpoint) -> None:
         if self.ledger is not None:
             chunks = {name: held.chunks for name, held in ledger.tensors.items()}
-            share = unchanged_share(image, chunks, self.ledger)
+            share = increment.unchanged_share(image, chunks, self.ledger)
             self._compare = share >= _WORTHWHILE_SHARE
         self.ledger = ledger
 

@@ -24,7 +24,7 @@ from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunContext, start
 from pitstop.supervisor.attempt.spare import Spare
 from pitstop.supervisor.control.control_socket import ControlSocket
-from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.lifecycle.occurrences import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process

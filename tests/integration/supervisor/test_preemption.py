@@ -20,8 +20,7 @@ from pitstop.events import (
     TrainerConnected,
     TrainerStopped,
 )
-from pitstop.supervisor.stops.cloud import detect
-from pitstop.supervisor.stops.preemption_watch import ENV_URL
+from pitstop.supervisor.stops.cloud import ENV_URL, detect
 from tests.integration.supervisor.launch import (
     TRAINER,
     call,

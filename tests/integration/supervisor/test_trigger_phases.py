@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import AttemptEnded, StopDeadlinePassed, StopRequested, TrainerStopped
-from pitstop.supervisor.stops.preemption_watch import ENV_URL
+from pitstop.supervisor.stops.cloud import ENV_URL
 from tests.integration.supervisor.launch import (
     TRAINER,
     call,

@@ -8,7 +8,7 @@ import pytest
 
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.helpers import helper_link
-from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
 
 
 @pytest.fixture

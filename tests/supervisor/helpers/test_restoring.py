@@ -14,7 +14,7 @@ from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
-from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.processes.trainer_slot import TrainerSlot

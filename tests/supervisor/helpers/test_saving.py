@@ -16,7 +16,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers import saving as saving_module
-from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence

@@ -25,7 +25,7 @@ from pitstop.store.lock import RunLock
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.attempt.spare import Spare, SparePlan
 from pitstop.supervisor.control.control_socket import ControlSocket
-from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.helpers.helper_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle
 from pitstop.supervisor.processes import trainer_process
@@ -38,7 +38,7 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.fingerprint import Threads, compare
 from pitstop.supervisor.records.history import History
-from pitstop.supervisor.runs.command_change import as_event
+from pitstop.supervisor.runs.admission import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import TimeLimit
@@ -48,7 +48,7 @@ from pitstop.supervisor.terminal.screen import Screen
 if TYPE_CHECKING:
     from pitstop.cluster.cluster_link import ClusterLink
     from pitstop.supervisor.helpers.mirroring import MirrorLink
-    from pitstop.supervisor.stops.preemption_watch import PreemptionWatch
+    from pitstop.supervisor.stops.cloud import PreemptionWatch
 
 
 @record
@@ -154,7 +154,7 @@ class RunContext:
     @cached_property
     def preemption(self) -> PreemptionWatch:
         """What a notice says, and when it began, counts for all attempts."""
-        from pitstop.supervisor.stops.preemption_watch import PreemptionWatch
+        from pitstop.supervisor.stops.cloud import PreemptionWatch
 
         watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
         return self.stack.enter_context(closing(watch))

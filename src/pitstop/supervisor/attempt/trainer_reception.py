@@ -10,12 +10,7 @@ from pitstop.events import Notice
 from pitstop.link.beacon import Phase
 from pitstop.supervisor.attempt.gang import ASSEMBLING, REPLICA
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.lifecycle.occurrences import (
-    Occurrence,
-    RoleAsked,
-    TrainerLeft,
-    TrainingAsked,
-)
+from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.invocation import is_python
@@ -36,7 +31,7 @@ class TrainerReception:
         self._resources = resources
         self._lifecycle = resources.lifecycle
         # Those that want to train while another one is still there, and until when.
-        self._pending: list[tuple[TrainingAsked, float]] = []
+        self._pending: list[tuple[occurrences.TrainingAsked, float]] = []
         self._closed_to_others = False
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
 
@@ -53,7 +48,7 @@ class TrainerReception:
     def watched_pid(self) -> int:
         return self.slot.pid if self.watches else 0
 
-    def training_asked(self, asked: TrainingAsked) -> Iterator[Occurrence]:
+    def training_asked(self, asked: occurrences.TrainingAsked) -> Iterator[occurrences.Occurrence]:
         connection, hello = asked.connection, asked.hello
         closed, new = self._closed_to_others, hello.pid != self.slot.pid
         if not self._lifecycle.is_live:
@@ -66,10 +61,10 @@ class TrainerReception:
         else:
             yield from self.slot.offer(connection, hello, closed=closed)
 
-    def left(self, _: TrainerLeft) -> tuple[Occurrence, ...]:
+    def left(self, _: occurrences.TrainerLeft) -> tuple[occurrences.Occurrence, ...]:
         return (self._pending.pop(0)[0],) if self._pending else ()
 
-    def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
+    def role_asked(self, asked: occurrences.RoleAsked) -> tuple[occurrences.Occurrence, ...]:
         if asked.event.role in (ASSEMBLING, REPLICA):
             return ()
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
@@ -83,7 +78,7 @@ class TrainerReception:
             return None
         return progress.step
 
-    def tick(self, *, split: bool) -> Iterator[Occurrence]:
+    def tick(self, *, split: bool) -> Iterator[occurrences.Occurrence]:
         """`split`: the run sees one of several workers, and has said so."""
         while self._pending and time.monotonic() >= self._pending[0][1]:
             asked, _ = self._pending.pop(0)
@@ -94,7 +89,7 @@ class TrainerReception:
                 yield from () if split else (TRAINS_BESIDE,)
             refuse(asked.connection, f"process {self.slot.pid} already trains in this run")
 
-    def check_arrival(self, now_seconds: float) -> Iterator[Occurrence]:
+    def check_arrival(self, now_seconds: float) -> Iterator[occurrences.Occurrence]:
         """Waits for nobody any more after a while."""
         if self._lifecycle.state is State.STARTING and now_seconds >= self._nobody_at:
             yield from self.if_unreported(NO_TRAINING_YET)

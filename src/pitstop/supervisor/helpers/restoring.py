@@ -10,7 +10,7 @@ from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
-from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.helpers.helper_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 

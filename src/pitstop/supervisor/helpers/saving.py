@@ -12,7 +12,7 @@ from pitstop.events import from_record
 from pitstop.link import messages
 from pitstop.link.wire import Received
 from pitstop.record import record
-from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.helpers.helper_link import PersisterLink
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger

@@ -13,14 +13,7 @@ from pitstop.events import MemberReleased, RestartCancelled, StopRequested
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.control.requests import ClientReception, RequestDesk
-from pitstop.supervisor.lifecycle.occurrences import (
-    CheckpointAsked,
-    EventLoop,
-    Occurrence,
-    StatusAsked,
-    StopAsked,
-    TrainingAsked,
-)
+from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.trainer_slot import refuse
@@ -61,7 +54,7 @@ class RestartWait:
     def run(self, wait_seconds: float) -> RestartCancelled | None:
         ends_at = time.monotonic() + wait_seconds
         with (
-            closing(EventLoop()) as event_loop,
+            closing(occurrences.EventLoop()) as event_loop,
             closing(ClientReception(event_loop, self._control, self._desk)),
         ):
             event_loop.watch(self._signals, self._read_signals)
@@ -77,33 +70,35 @@ class RestartWait:
                     self._cluster.end(end)
         return self._cancelled
 
-    def _turn(self, event_loop: EventLoop, wait_seconds: float) -> None:
+    def _turn(self, event_loop: occurrences.EventLoop, wait_seconds: float) -> None:
         for each in event_loop.turn(wait_seconds):
             self._handle(each)
         for event in (*self._cluster.heard(), *self._cluster.tick(Beat(WAITING, WAITING))):
             if isinstance(event, StopRequested):
-                self._handle(StopAsked(event))
+                self._handle(occurrences.StopAsked(event))
             elif isinstance(event, MemberReleased):
-                self._handle(StopAsked(StopRequested("cluster", "graceful", reason=event.reason)))
+                self._handle(
+                    occurrences.StopAsked(StopRequested("cluster", "graceful", reason=event.reason))
+                )
         asked = self._stop_sources.request(time.monotonic(), 0.0, self._save_seconds)
         if asked is not None:
-            self._handle(StopAsked(asked))
+            self._handle(occurrences.StopAsked(asked))
 
-    def _handle(self, occurrence: Occurrence) -> None:
+    def _handle(self, occurrence: occurrences.Occurrence) -> None:
         match occurrence:
-            case StopAsked(event):
+            case occurrences.StopAsked(event):
                 self._cancelled = RestartCancelled(event.source, event.signal, event.reason)
-            case StatusAsked():
+            case occurrences.StatusAsked():
                 self._desk.tell_status(occurrence, self._status)
-            case CheckpointAsked():
+            case occurrences.CheckpointAsked():
                 self._desk.await_checkpoint(occurrence, None)
-            case TrainingAsked(connection):
+            case occurrences.TrainingAsked(connection):
                 refuse(connection, "no attempt is under way")
 
-    def _read_signals(self) -> Iterator[Occurrence]:
+    def _read_signals(self) -> Iterator[occurrences.Occurrence]:
         for received in self._signals.take():
             if received.asks_to_stop:
-                yield StopAsked(signals.stop_request(received, "", again=False))
+                yield occurrences.StopAsked(signals.stop_request(received, "", again=False))
             elif received.signal is signal.SIGTSTP:
                 signals.suspend_self()
         for _ in process.reap():

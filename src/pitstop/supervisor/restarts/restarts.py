@@ -7,15 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from pitstop import journal
+from pitstop import events, journal
 from pitstop.durations import delay_seconds
-from pitstop.events import (
-    DivisionRefused,
-    Event,
-    ExceptionRaised,
-    RestartPlanned,
-    RestartRefused,
-)
 from pitstop.journal import Entry
 from pitstop.record import record
 from pitstop.store.run_folder import open_existing
@@ -128,7 +121,9 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
 
 def _is_failed_read(entries: Sequence[Entry]) -> bool:
     own = [each for each in entries if each.attempt == entries[-1].attempt]
-    return any(FAILED_READ in each.message for each in journal.events_of(own, ExceptionRaised))
+    return any(
+        FAILED_READ in each.message for each in journal.events_of(own, events.ExceptionRaised)
+    )
 
 
 class Restarts:
@@ -150,7 +145,7 @@ class Restarts:
         state: State,
         step: int,
         run_dir: Path,
-        record: Callable[[Event], None],
+        record: Callable[[events.Event], None],
         found: AttemptState,
     ) -> float | None:
         """How long to wait before the next attempt, None for no other; records the decision."""
@@ -165,7 +160,7 @@ class Restarts:
         if self._policy.divides and found.role is None and divisions.lacked_memory(cause, entries):
             division = divisions.decide(cause, entries)
             record(division)
-            if not isinstance(division, DivisionRefused):
+            if not isinstance(division, events.DivisionRefused):
                 return 0.0
         if not self._policy.most:
             return None
@@ -174,10 +169,12 @@ class Restarts:
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds
         if wait_seconds is None:
-            record(RestartRefused(failure.cause, decision.reason))
+            record(events.RestartRefused(failure.cause, decision.reason))
             return None
         count = len(self._failures)
-        record(RestartPlanned(failure.cause, round(wait_seconds, 3), count, self._policy.most))
+        record(
+            events.RestartPlanned(failure.cause, round(wait_seconds, 3), count, self._policy.most)
+        )
         return wait_seconds
 
 

@@ -16,13 +16,8 @@ from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
 from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.records.fingerprint import of_new_runs
-from pitstop.supervisor.runs.admission import (
-    changes_since,
-    command_of_run,
-    is_moved,
-    present_command,
-)
-from pitstop.supervisor.runs.command_change import StartedCommand, in_words, same_target
+from pitstop.supervisor.runs import admission
+from pitstop.supervisor.runs.admission import StartedCommand, in_words, same_target
 
 RUNS = Path("runs")
 
@@ -42,7 +37,7 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
     of the same script may go on with its newest run.  Raises `RunFolderInvalid` or
     `RunFolderUnwritable`.
     """
-    now, name = present_command(command), run_name(command)
+    now, name = admission.present_command(command), run_name(command)
     with alone(root):
         if found := existing(command, root):
             return RunChoice(found, f"the run is {found}.")
@@ -55,9 +50,9 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
 
 
 def existing(command: Sequence[str], root: Path = RUNS) -> Path | None:
-    now = present_command(command)
+    now = admission.present_command(command)
     runs = family(root, run_name(command))
-    return next((run.path for run in runs if not changes_since(run, now)), None)
+    return next((run.path for run in runs if not admission.changes_since(run, now)), None)
 
 
 def family(root: Path, name: str) -> list[RunFolder]:
@@ -73,7 +68,7 @@ def of_name(root: Path, name: str) -> list[Path]:
 
 
 def script_of(run: RunFolder) -> str:
-    return command_of_run(run).script
+    return admission.command_of_run(run).script
 
 
 def _used_seconds(run: RunFolder) -> float:
@@ -84,8 +79,8 @@ def _used_seconds(run: RunFolder) -> float:
 
 def _same_script(runs: Sequence[RunFolder], now: StartedCommand) -> RunFolder | None:
     for run in runs:
-        before = command_of_run(run)
-        if same_target(before, now, moved=is_moved(before, now, mirrored=False)):
+        before = admission.command_of_run(run)
+        if same_target(before, now, moved=admission.is_moved(before, now, mirrored=False)):
             return run
     return None
 
@@ -94,7 +89,7 @@ def _new_line(path: Path, runs: Sequence[RunFolder], now: StartedCommand) -> str
     if not runs:
         return f"a new run, {path}."
     # The one that differs least is the one that the user thinks of.
-    found = [(changes_since(run, now), run.path) for run in runs]
+    found = [(admission.changes_since(run, now), run.path) for run in runs]
     changed, nearest = min(found, key=lambda each: len(each[0]))
     return f"a new run, {path}; {nearest} is a different run ({in_words(changed)})."
 

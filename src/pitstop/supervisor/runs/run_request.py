@@ -13,7 +13,7 @@ from pitstop.supervisor.restarts.restarts import RestartPolicy
 from pitstop.supervisor.stops.signals import SignalActions
 
 PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
-"""Of the machine's firmware, nobody's, or one of `preemption.cloud.CLOUDS`."""
+"""Of the machine's firmware, nobody's, or one of `stops.cloud.CLOUDS`."""
 
 
 @record

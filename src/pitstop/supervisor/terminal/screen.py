@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from pitstop.plain_text import plain_line
+from pitstop.plain_text import PREFIX, plain_line
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.terminal import status_line
-from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.status_line import Size
 
 _CLOSE_SECONDS = 2.0

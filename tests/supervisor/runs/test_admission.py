@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.supervisor.records.fingerprint import describe
-from pitstop.supervisor.runs.command_change import (
+from pitstop.supervisor.runs.admission import (
     StartedCommand,
     as_event,
     changes,
