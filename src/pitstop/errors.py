@@ -11,17 +11,12 @@ from pathlib import Path
 
 
 class PitstopError(Exception):
-    """Base of all errors that Pitstop raises on purpose.
-
-    Attributes:
-        message: what happened and where, one sentence.
-        remedy: what to do about it, one sentence; empty when nothing helps.
-    """
+    """Base of all errors that Pitstop raises on purpose."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message, remedy)
-        self.message = message
-        self.remedy = remedy
+        self.message = message  # what happened and where, one sentence
+        self.remedy = remedy  # what to do about it, one sentence; empty when nothing helps
 
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}".strip()
@@ -65,12 +60,7 @@ class RunFolderInvalid(UserError):
 
 
 class RunInUse(UserError):
-    """Another live supervisor owns the run folder.
-
-    Attributes:
-        pid: process id of the owner on its host, or None when unknown.
-        host: host name of the owner.
-    """
+    """Another live supervisor owns the run folder."""
 
     def __init__(self, run_dir: Path, pid: int | None, host: str) -> None:
         owner = f"process {pid} on {host}" if pid else f"a process on {host}"
@@ -78,8 +68,8 @@ class RunInUse(UserError):
             f"{run_dir} is in use by a live run ({owner}).",
             f"Stop it with `pitstop stop {run_dir}`, or use another --run-dir.",
         )
-        self.pid = pid
-        self.host = host
+        self.pid = pid  # process id of the owner on its host, or None when unknown
+        self.host = host  # host name of the owner
 
 
 class RunNotFound(UserError):
@@ -99,20 +89,15 @@ class FormatTooNew(EnvironmentFault):
 
 
 class CheckpointCorrupt(EnvironmentFault):
-    """A checkpoint does not hold what its manifest promises.
-
-    Attributes:
-        path: the checkpoint folder.
-        reason: the first thing found wrong.
-    """
+    """A checkpoint does not hold what its manifest promises."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             f"Checkpoint {path} is damaged: {reason}.",
             "It is set aside, and the checkpoint before it is used.",
         )
-        self.path = path
-        self.reason = reason
+        self.path = path  # the checkpoint folder
+        self.reason = reason  # the first thing found wrong
 
 
 class CheckpointWriteFailed(EnvironmentFault):

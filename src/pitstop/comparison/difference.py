@@ -100,23 +100,16 @@ def _place(value: float, real: str, integer: str) -> int:
 
 @dataclass(frozen=True)
 class StepDifference:
-    """The first step whose values are not the same bits.
-
-    Attributes:
-        epoch: as Keras counts, in run A.
-        loss_a: the loss of run A; NaN when the step returned none.
-        ulps: how far the losses are apart, None when one is not finite.
-        agreed_step: the step before it that both recorded, 0 when there is none.
-    """
+    """The first step whose values are not the same bits."""
 
     step: int
     fit: int
-    epoch: int
-    loss_a: float
+    epoch: int  # as Keras counts, in run A
+    loss_a: float  # the loss of run A; NaN when the step returned none
     loss_b: float
     loss_differs: bool
-    ulps: Ulps | None
-    agreed_step: int
+    ulps: Ulps | None  # how far the losses are apart, None when one is not finite
+    agreed_step: int  # the step before it that both recorded, 0 when there is none
     first_of_epoch: bool
     differing_steps: int
 

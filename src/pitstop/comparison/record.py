@@ -204,8 +204,6 @@ class RunRecord:
 
     Attributes:
         environment: the fingerprint and the versions of its last attempt.
-        environment_changes: what changed between its attempts.
-        unreadable: checkpoints that were left out, and why.
     """
 
     name: str
@@ -214,8 +212,8 @@ class RunRecord:
     saved: Mapping[Place, Saved] = field(default_factory=dict)
     resumes: tuple[Resume, ...] = ()
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
-    environment_changes: tuple[EnvironmentChanged, ...] = ()
-    unreadable: tuple[str, ...] = ()
+    environment_changes: tuple[EnvironmentChanged, ...] = ()  # what changed between its attempts
+    unreadable: tuple[str, ...] = ()  # checkpoints that were left out, and why
 
 
 def load_run(path: Path) -> RunRecord:

@@ -36,20 +36,15 @@ class MemoryUse:
 
     Attributes:
         first, last: bytes, at the beginning and at the end.
-        per_second: the median slope of the last minute.
-        seconds: how long the attempt was looked at.
-        limit_bytes: the limit that it meets first, None where none is known.
-        limited_by: whose limit that is: "cgroup" or "machine".
-        left_bytes: what was left in the end.
     """
 
     first: float
     last: float
-    per_second: float
-    seconds: float
-    limit_bytes: int | None
-    limited_by: str
-    left_bytes: int | None
+    per_second: float  # the median slope of the last minute
+    seconds: float  # how long the attempt was looked at
+    limit_bytes: int | None  # the limit that it meets first, None where none is known
+    limited_by: str  # whose limit that is: "cgroup" or "machine"
+    left_bytes: int | None  # what was left in the end
 
     @property
     def left_share(self) -> float | None:
@@ -144,23 +139,14 @@ _SHELL_SIGNAL_BASE = 128
 
 @dataclass(frozen=True)
 class Evidence:
-    """One attempt: its journal entries in order, and the end of its output.
+    """One attempt: its journal entries in order, and the end of its output."""
 
-    Attributes:
-        attempt: its number, 0 for a bare log file.
-        entries: of this attempt only.
-        output: the end of what the command printed, cleaned.
-        is_live: its supervisor is still there.
-        flight: what the flight recorder saw.
-        log_file: of a bare log file what was read of it.
-    """
-
-    attempt: int
-    entries: tuple[Entry, ...]
-    output: str = ""
-    is_live: bool = False
-    flight: FlightRecord = NOTHING_RECORDED
-    log_file: Log | None = None
+    attempt: int  # its number, 0 for a bare log file
+    entries: tuple[Entry, ...]  # of this attempt only
+    output: str = ""  # the end of what the command printed, cleaned
+    is_live: bool = False  # its supervisor is still there
+    flight: FlightRecord = NOTHING_RECORDED  # what the flight recorder saw
+    log_file: Log | None = None  # of a bare log file what was read of it
 
     @property
     def is_bare_log(self) -> bool:

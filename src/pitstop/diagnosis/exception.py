@@ -64,26 +64,20 @@ class Raised:
     """An uncaught exception.
 
     Attributes:
-        name: class name without its module.
-        names: the class and its bases, as far as known, without modules.
         file, line, function: the innermost frame of the user's own code.
-        callback: class of the callback it was raised in, or empty.
-        printed: read from the output, not reported by the trainer.
-        frames: all that are known, the outermost first.
-        module: the module of the class, empty where none was named.
         causes: those that were being handled when it was raised, the newest last.
     """
 
-    name: str
-    names: frozenset[str]
+    name: str  # class name without its module
+    names: frozenset[str]  # the class and its bases, as far as known, without modules
     message: str
     file: str
     line: int
     function: str
-    callback: str = ""
-    printed: bool = False
-    frames: tuple[Frame, ...] = ()
-    module: str = ""
+    callback: str = ""  # class of the callback it was raised in, or empty
+    printed: bool = False  # read from the output, not reported by the trainer
+    frames: tuple[Frame, ...] = ()  # all that are known, the outermost first
+    module: str = ""  # the module of the class, empty where none was named
     causes: tuple[Raised, ...] = ()
 
     @property

@@ -54,20 +54,13 @@ class EvidenceItem:
 
 @dataclass(frozen=True)
 class Finding:
-    """One explanation of the end of an attempt.
-
-    Attributes:
-        confidence: from 0 to 1, how sure it is that this ended the attempt.
-        summary: one sentence with the numbers of this run.
-        evidence: what speaks for it, the strongest first.
-        advice: what to do, the best first.
-    """
+    """One explanation of the end of an attempt."""
 
     cause: CauseId
-    confidence: float
-    summary: str
-    evidence: tuple[EvidenceItem, ...] = ()
-    advice: tuple[str, ...] = ()
+    confidence: float  # from 0 to 1, how sure it is that this ended the attempt
+    summary: str  # one sentence with the numbers of this run
+    evidence: tuple[EvidenceItem, ...] = ()  # what speaks for it, the strongest first
+    advice: tuple[str, ...] = ()  # what to do, the best first
     missing: tuple[str, ...] = ()
 
     @property
@@ -96,18 +89,14 @@ class Diagnosis:
     """Why one attempt ended.
 
     Attributes:
-        attempt: its number, 0 for a bare log file.
-        state: "running", "completed", "stopped", "failed"; "unknown" of a bare log.
-        finding: the most likely explanation; None while it is running.
-        others: what else was found, the likeliest first.
         chain: what led to the end, the first cause first and the end last; empty where
             the end has but one cause.
     """
 
-    attempt: int
-    state: str
-    finding: Finding | None
-    others: tuple[Finding, ...] = ()
+    attempt: int  # its number, 0 for a bare log file
+    state: str  # "running", "completed", "stopped", "failed"; "unknown" of a bare log
+    finding: Finding | None  # the most likely explanation; None while it is running
+    others: tuple[Finding, ...] = ()  # what else was found, the likeliest first
     chain: tuple[ChainLink, ...] = ()
     step: int | None = None
     checkpoint_step: int | None = None

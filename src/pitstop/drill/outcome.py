@@ -19,14 +19,12 @@ class Interruption:
     """One run of the drill and its end.
 
     Attributes:
-        kind: "kill" (SIGKILL, nothing is saved there) or "stop".
-        step: the boundary after which it ends.
         place: what is special about the step: "middle", "last step of an
             epoch", "first step", or "random".
     """
 
-    kind: str
-    step: int
+    kind: str  # "kill" (SIGKILL, nothing is saved there) or "stop"
+    step: int  # the boundary after which it ends
     place: str
 
     @property
@@ -119,23 +117,16 @@ class DrillVerdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Trial:
-    """One interrupted and resumed run.
-
-    Attributes:
-        resumed_at_step: the step it went on from, 0 when it started over.
-        level: how exact the resume said it is, empty when it started over.
-        comparison: with the uninterrupted run, None when it failed.
-        failure: what went wrong, empty when it reached its end.
-    """
+    """One interrupted and resumed run."""
 
     interruption: Interruption
     run_dir: str
-    resumed_at_step: int
+    resumed_at_step: int  # the step it went on from, 0 when it started over
     lost_steps: int
-    level: str
+    level: str  # how exact the resume said it is, empty when it started over
     seconds: float
-    comparison: Comparison | None
-    failure: str = ""
+    comparison: Comparison | None  # with the uninterrupted run, None when it failed
+    failure: str = ""  # what went wrong, empty when it reached its end
     aftermath: Aftermath = NOTHING_TOLD
 
     @property
@@ -150,12 +141,11 @@ class Drill:
     """The whole drill.
 
     Attributes:
-        uninterrupted: folder of the run that all are compared with.
         repetition: the same once more without interruption, compared with it;
             made only when some trial was not identical.
     """
 
-    uninterrupted: str
+    uninterrupted: str  # folder of the run that all are compared with
     last_step: int
     seconds: float
     trials: tuple[Trial, ...]

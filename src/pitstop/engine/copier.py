@@ -64,7 +64,6 @@ class Copier:
 
     Attributes:
         copy_seconds: what the last copy would have taken one thread, 0 before the first.
-        room_refused: neither memory nor disk had room for an arena when last asked.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Copier:
         self._on_copied = on_copied
         self._on_failed = on_failed
         self.copy_seconds = 0.0
-        self.room_refused = False
+        self.room_refused = False  # neither memory nor disk had room for an arena when last asked
         self.awaited = False
         self._patience_seconds = _PATIENCE_SECONDS
         self._arena: Arena | None = None

@@ -33,22 +33,15 @@ _ALL = "all"
 
 @dataclass(frozen=True)
 class Course:
-    """A decision.
-
-    Attributes:
-        extends: it has ended, and goes on behind its last epoch.
-        told: a sentence for the user, empty for none.
-        doubt: why the training is not exact, empty where it is.
-        refusal: why the script is not to go on, None where it may.
-    """
+    """A decision."""
 
     goes_on: bool
     held: tuple[Difference, ...] = ()
     taken: tuple[Difference, ...] = ()
-    told: str = ""
-    doubt: str = ""
-    refusal: ResumeRefused | None = None
-    extends: bool = False
+    told: str = ""  # a sentence for the user, empty for none
+    doubt: str = ""  # why the training is not exact, empty where it is
+    refusal: ResumeRefused | None = None  # why the script is not to go on, None where it may
+    extends: bool = False  # it has ended, and goes on behind its last epoch
 
 
 def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:

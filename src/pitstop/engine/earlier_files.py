@@ -45,15 +45,10 @@ class ReadBack(NamedTuple):
 
 
 class BegunAnew(NamedTuple):
-    """A file of an earlier attempt that this one has emptied, replaced or removed.
+    """A file of an earlier attempt that this one has emptied, replaced or removed."""
 
-    Attributes:
-        changed_seconds: when it was changed last before.
-        content: a digest of what was in it.
-    """
-
-    changed_seconds: float
-    content: str
+    changed_seconds: float  # when it was changed last before
+    content: str  # a digest of what was in it
 
 
 class EarlierFiles:

@@ -17,44 +17,35 @@ class Identity:
     Mappings hold short texts by name, so that a difference can be named.
 
     Attributes:
-        visit: how often its frames had called one before, in this process.
         frames: file, function, what is called, and which of the equal calls in that
             function it is; the outermost first.  Edits elsewhere do not change them.
-        counters: what the loops around it count with: "trial=1".
-        left_out: of how many trainings before it the end was not worth saving.
-        complete: frames, counters and arguments tell it from all others.
-        values: a digest of the plain values that the callers hold.
         names: digests of what the callers' names hold: plain values, attributes, numbers of items.
-        reached: a digest of the script's code and plain values that the training leads to.
         variables: digests of the variables of the environment that its code reads, by name.
-        seed: what the script seeded TensorFlow with, empty for nothing.
-        reseeded: the script seeded anew since the training before, in this process.
         architecture: class, configuration and variables of the model, code of its classes.
-        digested: the digests cover the data; not where code makes it while it is read.
         cells: of a notebook: digests of the cell that trains, and of the code that it runs.
     """
 
     ordinal: int = 0
-    visit: int = 0
-    left_out: int = 0
+    visit: int = 0  # how often its frames had called one before, in this process
+    left_out: int = 0  # of how many trainings before it the end was not worth saving
     process: str = ""
     program: str = ""
     command: str = ""
     frames: tuple[str, ...] = ()
-    counters: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()  # what the loops around it count with: "trial=1"
     arguments: tuple[str, ...] = ()
-    complete: bool = False
-    values: str = ""
+    complete: bool = False  # frames, counters and arguments tell it from all others
+    values: str = ""  # a digest of the plain values that the callers hold
     names: dict[str, str] = field(default_factory=dict)
-    reached: str = ""
+    reached: str = ""  # a digest of the script's code and plain values that the training leads to
     variables: dict[str, str] = field(default_factory=dict)
-    seed: str = ""
-    reseeded: bool = False
+    seed: str = ""  # what the script seeded TensorFlow with, empty for nothing
+    reseeded: bool = False  # the script seeded anew since the training before, in this process
     random: dict[str, str] = field(default_factory=dict)
     architecture: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
-    digested: bool = False
+    digested: bool = False  # the digests cover the data; not where code makes it while it is read
     cells: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -91,23 +82,16 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Diff
 
 @dataclass(frozen=True)
 class RestorePoint:
-    """A state to restore: a finished training, or one to continue.
-
-    Attributes:
-        milestone: what has ended with it, empty in the middle of a training.
-        epoch: counted from 0.
-        is_loop: it has no identity, and is known by its number.
-        begins: no step of the training was computed.
-    """
+    """A state to restore: a finished training, or one to continue."""
 
     checkpoint: str
     step: int
     fit: int
-    milestone: str
-    epoch: int = 0
+    milestone: str  # what has ended with it, empty in the middle of a training
+    epoch: int = 0  # counted from 0
     identity: Identity = field(default_factory=Identity)
-    is_loop: bool = False
-    begins: bool = False
+    is_loop: bool = False  # it has no identity, and is known by its number
+    begins: bool = False  # no step of the training was computed
 
     @property
     def finished(self) -> bool:

@@ -20,23 +20,14 @@ EPOCHS = "epochs"
 
 
 class TrainingVerdict(enum.Enum):
-    """What a call is to the saved trainings.
+    """What a call is to the saved trainings."""
 
-    Attributes:
-        SAME: one of them.
-        CHANGED: one of them, and the user has changed settings of it.
-        EDITED: it stands in the place of one, with another model or other data.
-        RESUMED: one of them, which the script itself has brought to a later epoch.
-        EPOCHS: one of them, but for the number of its epochs.
-        ANOTHER: none of them.
-    """
-
-    SAME = "same"
-    CHANGED = "changed"
-    EDITED = "edited"
-    RESUMED = "resumed"
-    EPOCHS = "epochs"
-    ANOTHER = "another"
+    SAME = "same"  # one of them
+    CHANGED = "changed"  # one of them, and the user has changed settings of it
+    EDITED = "edited"  # it stands in the place of one, with another model or other data
+    RESUMED = "resumed"  # one of them, which the script itself has brought to a later epoch
+    EPOCHS = "epochs"  # one of them, but for the number of its epochs
+    ANOTHER = "another"  # none of them
 
 
 @dataclass(frozen=True)

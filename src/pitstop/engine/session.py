@@ -36,9 +36,6 @@ class Session:
         vitals: tells the flight recorder what only this process sees.
         trains_with_fit: fits are the training; else they are parts of the
             steps of the script's own loop.
-        refusal: why it may not go on; empty where it may.
-        kernel: the process is a notebook's kernel, which no stop ends.
-        stop_signal: the signal that has asked for a stop, 0 for none.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
@@ -54,9 +51,9 @@ class Session:
         self.losses = LossWatch(self._not_finite)
         self.vitals = Vitals(self._supervisor.send, self.settings.flight_seconds)
         self.snapshots = Snapshots(self._supervisor, self.settings, self.trainings, welcome)
-        self.refusal = welcome.refusal
-        self.kernel = False
-        self.stop_signal = 0
+        self.refusal = welcome.refusal  # why it may not go on; empty where it may
+        self.kernel = False  # the process is a notebook's kernel, which no stop ends
+        self.stop_signal = 0  # the signal that has asked for a stop, 0 for none
         self.trains_with_fit = True
 
     @classmethod

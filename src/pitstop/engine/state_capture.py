@@ -44,20 +44,16 @@ class Position:
     """Where in the run a cut was made.
 
     Attributes:
-        step: training steps completed over the whole run.
-        fit: the `fit` call, counted from 0.
-        epoch: the epoch, counted as Keras does.
         stage: "steps" inside an epoch; "epoch_end" when its steps are done
             and validation is next.
-        milestone: "fit_end" when the fit has returned, else empty.
     """
 
-    step: int
-    fit: int
-    epoch: int
+    step: int  # training steps completed over the whole run
+    fit: int  # the `fit` call, counted from 0
+    epoch: int  # the epoch, counted as Keras does
     step_in_epoch: int
     stage: str = "steps"
-    milestone: str = ""
+    milestone: str = ""  # "fit_end" when the fit has returned, else empty
 
 
 @dataclass(frozen=True)

@@ -31,22 +31,16 @@ REORDERED = (
 
 @dataclass(frozen=True)
 class SavedVariable:
-    """A variable as a saved state describes it.
-
-    Attributes:
-        name: what it was called at its creation; empty in states that do not tell.
-        owned: it belongs to the model of the `fit`, or to an object that was named.
-        dropped: of a model that was trained before, and that the script no longer held.
-    """
+    """A variable as a saved state describes it."""
 
     index: int
     path: str
     dtype: str
     shape: tuple[int, ...]
     tensor: str
-    name: str = ""
-    owned: bool = False
-    dropped: bool = False
+    name: str = ""  # what it was called at its creation; empty in states that do not tell
+    owned: bool = False  # it belongs to the model of the `fit`, or to an object that was named
+    dropped: bool = False  # of a model that was trained before, and that the script no longer held
 
     @property
     def label(self) -> str:

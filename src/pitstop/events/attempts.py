@@ -12,8 +12,6 @@ from pitstop.record import record
 class AttemptStarted(Event):
     """The supervisor started the command for the n-th time.
 
-    start_from: saved weights that a new run begins with, or empty.
-    launched: by `pitstop run`; else the script has started its supervisor.
     prepared: its process had imported the libraries while the attempt before trained.
     """
 
@@ -24,8 +22,8 @@ class AttemptStarted(Event):
     host: str
     environment: dict[str, JsonValue] = field(default_factory=dict)
     cgroup: str = ""
-    start_from: str = ""
-    launched: bool = True
+    start_from: str = ""  # saved weights that a new run begins with, or empty
+    launched: bool = True  # by `pitstop run`; else the script has started its supervisor
     prepared: bool = False
 
 
@@ -57,19 +55,17 @@ class StopRequested(Event):
         "script" (pitstop.request_stop), "condition" (--stop-when), "nan" (--on-nan), "time_limit",
         "preemption" (the cloud takes the machine away), "pressure" (--on-pressure stop), "setting"
         (a step that was set), or "supervisor_lost".
-    urgency: "graceful" (finish the step) or "now" (last snapshot).
-    reason: in the words of who asked; of a time limit, what was left of it.
     seconds_left: until whoever asks ends the run by force; None when not known.
     """
 
     source: str
-    urgency: str
+    urgency: str  # "graceful" (finish the step) or "now" (last snapshot)
     signal: str = ""
     sender_pid: int | None = None
     sender_uid: int | None = None
     sender_command: str = ""
     from_terminal: bool = False
-    reason: str = ""
+    reason: str = ""  # in the words of who asked; of a time limit, what was left of it
     seconds_left: float | None = None
 
 
@@ -86,19 +82,15 @@ class StopDeadlinePassed(Event):
 class TrainerExited(Event):
     """How the trainer's process ended, and what the machine says about it.
 
-    exit_code: the code it returned, None when a signal ended it.
-    signal: name of that signal ("SIGKILL"), empty otherwise.
-    oom_kills: memory kills in the trainer's cgroup; None when not observable.
     kernel_lines: of the kernel log, on its process or cgroup; None if unreadable.
-    missing: what could not be observed, one phrase each.
     memory_watchers: programs on the machine that end processes for memory.
     kernel_faults: of the kernel log, crashes of any process; None if it tells of none.
     kernel_fault_ages_seconds: how long before the end each of these was logged, at least; None
         if that cannot be told.
     """
 
-    exit_code: int | None
-    signal: str
+    exit_code: int | None  # the code it returned, None when a signal ended it
+    signal: str  # name of that signal ("SIGKILL"), empty otherwise
     step: int
     epoch: int
     step_in_epoch: int
@@ -106,11 +98,11 @@ class TrainerExited(Event):
     seconds_since_boundary: float | None
     max_rss_bytes: int | None = None
     cpu_seconds: float | None = None
-    oom_kills: int | None = None
+    oom_kills: int | None = None  # memory kills in the trainer's cgroup; None when not observable
     memory_limit_bytes: int | None = None
     kernel_lines: list[str] | None = None
     limits: dict[str, JsonValue] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
     memory_watchers: list[str] = field(default_factory=list)
     kernel_faults: list[str] | None = None
     kernel_fault_ages_seconds: list[float] | None = None
@@ -140,31 +132,22 @@ class Notice(Event):
 class JobSeen(Event):
     """The attempt runs inside of a job.
 
-    scheduler: "slurm", "kubernetes", "lsf", "pbs", "sge" or "colab".
-    job: its number or name.
     ends_at_seconds: when its time is up, seconds since the epoch; None when not told.
-    facts: what the environment tells of it, by name.
     """
 
-    scheduler: str
-    job: str
+    scheduler: str  # "slurm", "kubernetes", "lsf", "pbs", "sge" or "colab"
+    job: str  # its number or name
     ends_at_seconds: float | None = None
-    facts: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)  # what the environment tells of it, by name
 
 
 @record
 class JobState(Event):
-    """What the scheduler says of the job, asked when the command had ended.
-
-    state: in its own words ("TIMEOUT", "CANCELLED by 1000"); empty when it did not tell.
-    reason: why, in its own words.
-    asked: the commands that were asked.
-    problem: why they did not answer.
-    """
+    """What the scheduler says of the job, asked when the command had ended."""
 
     scheduler: str
     job: str
-    state: str = ""
-    reason: str = ""
-    asked: list[str] = field(default_factory=list)
-    problem: str = ""
+    state: str = ""  # in its own words ("TIMEOUT", "CANCELLED by 1000"); empty when it did not tell
+    reason: str = ""  # why, in its own words
+    asked: list[str] = field(default_factory=list)  # the commands that were asked
+    problem: str = ""  # why they did not answer

@@ -31,14 +31,10 @@ class CheckpointCommitted(Event):
 
 @record
 class ScriptSaved(Event):
-    """The script has saved a checkpoint of its own, from which it goes on by itself.
+    """The script has saved a checkpoint of its own, from which it goes on by itself."""
 
-    step: its global step.
-    folder: of the script's.
-    """
-
-    step: int
-    folder: str
+    step: int  # its global step
+    folder: str  # of the script's
 
 
 @record
@@ -52,15 +48,11 @@ class CheckpointFailed(Event):
 
 @record
 class NonFiniteWeights(Event):
-    """The first checkpoint of an attempt whose weights hold NaN or infinite numbers.
-
-    names: of these weights, or of the first of them.
-    finite_step: of the newest checkpoint without any, -1 where there is none.
-    """
+    """The first checkpoint of an attempt whose weights hold NaN or infinite numbers."""
 
     step: int
-    names: list[str]
-    finite_step: int
+    names: list[str]  # of these weights, or of the first of them
+    finite_step: int  # of the newest checkpoint without any, -1 where there is none
 
 
 @record
@@ -83,23 +75,16 @@ class CheckpointUploaded(Event):
 
 @record
 class UploadFailed(Event):
-    """The mirror could not be brought up to date; it is tried again.
-
-    needs_user: it will not get better by itself, as with a credential.
-    """
+    """The mirror could not be brought up to date; it is tried again."""
 
     error: str
     remedy: str
-    needs_user: bool
+    needs_user: bool  # it will not get better by itself, as with a credential
 
 
 @record
 class UploadGivenUp(Event):
-    """The attempt ends and the mirror lacks these; the local folder has them.
+    """The attempt ends and the mirror lacks these; the local folder has them."""
 
-    missing: names of checkpoints, and other files by their paths in the folder.
-    error: the last failure, or what ended the wait.
-    """
-
-    missing: list[str]
-    error: str
+    missing: list[str]  # names of checkpoints, and other files by their paths in the folder
+    error: str  # the last failure, or what ended the wait

@@ -19,15 +19,11 @@ _PARTS: Mapping[str, str] = {
 
 @record
 class RoleTaken(Event):
-    """A process has a part in a training whose steps are not seen, and which is not saved.
+    """A process has a part in a training whose steps are not seen, and which is not saved."""
 
-    role: "member", "server", "coordinator", "monitored_session", "session" or "evaluator".
-    task: what TF_CONFIG says that it is ("worker 1"), or empty.
-    """
-
-    role: str
+    role: str  # "member", "server", "coordinator", "monitored_session", "session" or "evaluator"
     pid: int
-    task: str = ""
+    task: str = ""  # what TF_CONFIG says that it is ("worker 1"), or empty
 
     @property
     def part(self) -> str:
@@ -50,13 +46,12 @@ class MemberEnded(Event):
     """The run of another task is over.
 
     state: as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent.
-    exit_code: of its `pitstop run`; None where it went silent.
     """
 
     task: str
     host: str
     state: str
-    exit_code: int | None = None
+    exit_code: int | None = None  # of its `pitstop run`; None where it went silent
 
 
 @record
@@ -76,68 +71,48 @@ class LeaderFound(Event):
 
 @record
 class MemberReleased(Event):
-    """The training is over for this member.
-
-    outcome: of the leader: "completed", "stopped", "failed", or "lost" where it went silent.
-    exit_code: what this member exits with, if it only serves.
-    """
+    """The training is over for this member."""
 
     leader: str
-    outcome: str
-    exit_code: int
+    outcome: str  # of the leader: "completed", "stopped", "failed", or "lost" where it went silent
+    exit_code: int  # what this member exits with, if it only serves
     reason: str
 
 
 @record
 class GangFormed(Event):
-    """The members that train together have agreed on the state that all go on from.
+    """The members that train together have agreed on the state that all go on from."""
 
-    gang: its name, unlike that of any other; the states of the attempt belong to it.
-    task: which of the members this run is.
-    members: how many there are.
-    checkpoint: what this one goes on from; empty where all begin anew.
-    doubt: why that is not exact; empty where it is.
-    """
-
-    gang: str
-    task: str
-    members: int
-    checkpoint: str = ""
-    doubt: str = ""
+    gang: str  # its name, unlike that of any other; the states of the attempt belong to it
+    task: str  # which of the members this run is
+    members: int  # how many there are
+    checkpoint: str = ""  # what this one goes on from; empty where all begin anew
+    doubt: str = ""  # why that is not exact; empty where it is
 
 
 @record
 class GangStopped(Event):
-    """All members of a gang hold at this step, and stop there.
-
-    seconds: from the first question to this member to the agreement.
-    """
+    """All members of a gang hold at this step, and stop there."""
 
     gang: str
     step: int
-    seconds: float
+    seconds: float  # from the first question to this member to the agreement
 
 
 @record
 class GangSaved(Event):
-    """The state at this step is on the disks of all members of a gang.
-
-    path: the checkpoint of this one; name: what the user has called it, or empty.
-    """
+    """The state at this step is on the disks of all members of a gang."""
 
     gang: str
     step: int
-    path: str
+    path: str  # the checkpoint of this one; name: what the user has called it, or empty
     name: str = ""
 
 
 @record
 class GangBroken(Event):
-    """The trainer of a member is gone, so that those of all others end as well.
-
-    task: whose it was.
-    """
+    """The trainer of a member is gone, so that those of all others end as well."""
 
     gang: str
-    task: str
+    task: str  # whose it was
     reason: str

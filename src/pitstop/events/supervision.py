@@ -10,13 +10,10 @@ from pitstop.record import record
 
 @record
 class WorkerDied(Event):
-    """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to.
-
-    signal: name of the signal that ended it, empty where it returned `exit_code`.
-    """
+    """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to."""
 
     pid: int
-    signal: str = ""
+    signal: str = ""  # name of the signal that ended it, empty where it returned `exit_code`
     exit_code: int | None = None
 
 
@@ -24,29 +21,22 @@ class WorkerDied(Event):
 class TrainingStalled(Event):
     """The training makes no progress, for much longer than it ever took.
 
-    seconds: since the last progress; suspended time is not counted.
     doing: "input", "step", "callback", "save", "restore", "script", "exit", "worker",
         "disk" or "stopped".
-    place: the same in words, with file and line where they are known.
-    action: "warn", "kill" or "restart".
-    stack: the Python frames that say it, innermost first.
     threads: what the kernel says of the trainer's threads.
-    workers: children that had died.
-    stacks_file: the stacks of all Python threads, in the run's folder; empty without.
-    missing: what could not be observed, one phrase each.
     """
 
-    seconds: float
+    seconds: float  # since the last progress; suspended time is not counted
     phase: str
     step: int
     doing: str
-    place: str
-    action: str
-    stack: list[str] = field(default_factory=list)
+    place: str  # the same in words, with file and line where they are known
+    action: str  # "warn", "kill" or "restart"
+    stack: list[str] = field(default_factory=list)  # the Python frames that say it, innermost first
     threads: list[str] = field(default_factory=list)
-    workers: list[str] = field(default_factory=list)
-    stacks_file: str = ""
-    missing: list[str] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)  # children that had died
+    stacks_file: str = ""  # the stacks of all Python threads, in the run's folder; empty without
+    missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
 
 
 @record
@@ -58,15 +48,11 @@ class TrainingWentOn(Event):
 
 @record
 class RestartPlanned(Event):
-    """The attempt failed, and the command is started again after a wait.
+    """The attempt failed, and the command is started again after a wait."""
 
-    cause: of the failure, as a diagnosis names it.
-    restart: 1-based number of this restart.
-    """
-
-    cause: str
+    cause: str  # of the failure, as a diagnosis names it
     wait_seconds: float
-    restart: int
+    restart: int  # 1-based number of this restart
     restarts: int
 
 
@@ -82,22 +68,18 @@ class RestartRefused(Event):
 class RolledBack(Event):
     """A number was not finite: the run goes on from an earlier state, as --on-nan asks.
 
-    metric: "loss", or "weights"; step: the first where it was bad.
-    checkpoint: that it goes on from; empty: from the beginning.
     action: "skip" (the batch of the step is left out), "rate" (a lower learning rate) or "look"
         (the step that spoils the weights is looked for; the numbers stay).
-    rollback: 1-based number of this one in the run.
-    learning_rate: from there on, where that is the action.
     """
 
-    metric: str
+    metric: str  # "loss", or "weights"; step: the first where it was bad
     step: int
-    checkpoint: str
+    checkpoint: str  # that it goes on from; empty: from the beginning
     to_step: int
     action: str
-    rollback: int
+    rollback: int  # 1-based number of this one in the run
     rollbacks: int
-    learning_rate: float | None = None
+    learning_rate: float | None = None  # from there on, where that is the action
 
 
 @record
@@ -109,28 +91,20 @@ class RollbackRefused(Event):
 
 @record
 class BatchDivided(Event):
-    """The memory did not suffice: the run goes on in smaller parts, as --on-oom asks.
+    """The memory did not suffice: the run goes on in smaller parts, as --on-oom asks."""
 
-    cause: of the failure, as a diagnosis names it; step: the one that failed.
-    parts: of each batch, from now on.
-    """
-
-    cause: str
+    cause: str  # of the failure, as a diagnosis names it; step: the one that failed
     step: int
-    parts: int
+    parts: int  # of each batch, from now on
 
 
 @record
 class BuffersReduced(Event):
-    """The memory did not suffice: the input holds less of it from now on, as --on-oom asks.
+    """The memory did not suffice: the input holds less of it from now on, as --on-oom asks."""
 
-    cause: of the failure, as a diagnosis names it; step: the one that failed.
-    buffers: those that are smaller, as the script calls them.
-    """
-
-    cause: str
+    cause: str  # of the failure, as a diagnosis names it; step: the one that failed
     step: int
-    buffers: list[str]
+    buffers: list[str]  # those that are smaller, as the script calls them
 
 
 @record
@@ -164,23 +138,17 @@ class RestartCancelled(Event):
 class ExhaustionForecast(Event):
     """Something grows steadily and is going to meet its limit; told once for each.
 
-    resource: "memory", "disk" (bytes), "open_files" or "tasks" (a number).
-    place: the mount of a disk; "cgroup" or "machine", whose limit it is.
     used, left: at that moment.
-    per_second: how fast it grows.
-    seconds_left: until nothing is left; between `soonest_seconds` and `latest_seconds`.
-    window_seconds: how long it was seen to grow.
-    growing: "python": the blocks of Python's objects grow too; empty otherwise.
     """
 
-    resource: str
-    place: str
+    resource: str  # "memory", "disk" (bytes), "open_files" or "tasks" (a number)
+    place: str  # the mount of a disk; "cgroup" or "machine", whose limit it is
     used: float
     left: float
-    per_second: float
-    seconds_left: float
+    per_second: float  # how fast it grows
+    seconds_left: float  # until nothing is left; between `soonest_seconds` and `latest_seconds`
     soonest_seconds: float
     latest_seconds: float
-    window_seconds: float
+    window_seconds: float  # how long it was seen to grow
     step: int
-    growing: str = ""
+    growing: str = ""  # "python": the blocks of Python's objects grow too; empty otherwise

@@ -37,7 +37,6 @@ LOOPS = ("custom loop", "recorded loop", "monitored session")
 class FitStarted(Event):
     """`model.fit` began: the fit-th of the process, counted from 0.
 
-    steps_per_epoch: None when the input does not know its length.
     data: what is known of the input (adapter, batch size, shapes, digest); of a
         loop of the script's own, its `adapter` is one of `LOOPS`.
     large_buffers: what of the input could hold less in memory, in the same order.
@@ -45,7 +44,7 @@ class FitStarted(Event):
 
     fit: int
     epochs: int
-    steps_per_epoch: int | None
+    steps_per_epoch: int | None  # None when the input does not know its length
     data: dict[str, JsonValue] = field(default_factory=dict)
     large_buffers: list[str] = field(default_factory=list)
 
@@ -61,19 +60,15 @@ class LevelKnown(Event):
 
 @record
 class Restored(Event):
-    """The trainer continues from saved state.
+    """The trainer continues from saved state."""
 
-    step: first training step (counted over the whole run) it will execute.
-    lost_steps: steps executed by an earlier attempt that are executed again.
-    """
-
-    step: int
+    step: int  # first training step (counted over the whole run) it will execute
     epoch: int
     step_in_epoch: int
     level: str
     reason: str
     seconds: float
-    lost_steps: int
+    lost_steps: int  # steps executed by an earlier attempt that are executed again
 
 
 @record
@@ -88,14 +83,11 @@ class FitRestored(Event):
 
 @record
 class EpochEnded(Event):
-    """An epoch ended.
-
-    steps: steps executed; expected_steps: None when unknown.
-    """
+    """An epoch ended."""
 
     fit: int
     epoch: int
-    steps: int
+    steps: int  # steps executed; expected_steps: None when unknown
     expected_steps: int | None
     logs: dict[str, float]
 
@@ -115,7 +107,6 @@ class NonFiniteLoss(Event):
     """The first step whose loss is NaN or infinite.
 
     recent: the losses of the steps before it, the oldest first.
-    learning_rate: of the optimizer after that step, None when not known.
     """
 
     step: int
@@ -125,76 +116,60 @@ class NonFiniteLoss(Event):
     value: str
     last_finite: float | None
     recent: list[float] = field(default_factory=list)
-    learning_rate: float | None = None
+    learning_rate: float | None = None  # of the optimizer after that step, None when not known
 
 
 @record
 class BatchSkipped(Event):
     """A batch was not trained on, after a rollback or since it cannot be read.
 
-    step: that it would have been; step_in_epoch counts from 1.
-    file: with its arrays, for NumPy; empty where it was not written.
     found: what of it is NaN or infinite, one phrase each; or the error of its reading.
     """
 
-    step: int
+    step: int  # that it would have been; step_in_epoch counts from 1
     epoch: int
     step_in_epoch: int
-    file: str
+    file: str  # with its arrays, for NumPy; empty where it was not written
     found: list[str] = field(default_factory=list)
 
 
 @record
 class NonFiniteLocated(Event):
-    """Where the first non-finite number of a step came from; the step was run again.
+    """Where the first non-finite number of a step came from; the step was run again."""
 
-    step: that was looked at, counted from 1 over the whole run.
-    where: "input", "weights", "activation", "loss", "gradient", "update" or "nowhere".
-    name: of the part of the batch, the layer or the variable.
-    details: what else was found, one phrase each.
-    """
-
-    step: int
-    where: str
-    name: str = ""
-    details: list[str] = field(default_factory=list)
+    step: int  # that was looked at, counted from 1 over the whole run
+    where: str  # "input", "weights", "activation", "loss", "gradient", "update" or "nowhere"
+    name: str = ""  # of the part of the batch, the layer or the variable
+    details: list[str] = field(default_factory=list)  # what else was found, one phrase each
 
 
 @record
 class StepMemory(Event):
     """What training steps took in a process that was run to measure that, up to now.
 
-    share: of the script's own batch; 0 before the first step.
-    records: in the batch, 0 where nobody knows.
-    peak_bytes: resident at the most, in these steps, or before the first one.
-    mapped_files_bytes: of it, what the kernel could read again from files.
-    children_bytes: what the script's own processes hold, without what is shared.
-    state_bytes: of all variables.
     devices: the most that TensorFlow's allocator had taken of each.
-    error: that ended the steps for want of memory, else empty.
     """
 
-    share: float
-    records: int
-    peak_bytes: int
-    mapped_files_bytes: int = 0
-    children_bytes: int = 0
-    state_bytes: int = 0
+    share: float  # of the script's own batch; 0 before the first step
+    records: int  # in the batch, 0 where nobody knows
+    peak_bytes: int  # resident at the most, in these steps, or before the first one
+    mapped_files_bytes: int = 0  # of it, what the kernel could read again from files
+    children_bytes: int = 0  # what the script's own processes hold, without what is shared
+    state_bytes: int = 0  # of all variables
     devices: dict[str, int] = field(default_factory=dict)
-    error: str = ""
+    error: str = ""  # that ended the steps for want of memory, else empty
 
 
 @record
 class StopTrainingSet(Event):
     """`model.stop_training` became true, and who set it.
 
-    callback: class name, empty when no callback is on the stack.
     watched: what the callback monitors (monitor, patience, best, ...).
     """
 
     step: int
     epoch: int
-    callback: str
+    callback: str  # class name, empty when no callback is on the stack
     file: str
     line: int
     function: str
@@ -206,7 +181,6 @@ class ExceptionRaised(Event):
     """An exception left the script uncaught.
 
     file, line, function: the innermost frame of the user's own code.
-    callback: class name of the callback it was raised in, or empty.
     bases: class names of the exception's bases, outermost last.
     """
 
@@ -215,7 +189,7 @@ class ExceptionRaised(Event):
     file: str
     line: int
     function: str
-    callback: str
+    callback: str  # class name of the callback it was raised in, or empty
     phase: str
     traceback: str
     bases: list[str] = field(default_factory=list)
@@ -235,21 +209,15 @@ class ThreadFailed(Event):
 
 @record
 class ExitCalled(Event):
-    """The script asked to exit.
+    """The script asked to exit."""
 
-    how: "sys.exit", "os._exit", "os.abort", "os.kill", "exit" or "quit".
-    code: what it gives back, in words when it is no number; of os.kill the signal's name.
-    callback: class name of the callback that it was called in, or empty.
-    handling: class name of the exception that was being handled then, or empty.
-    """
-
-    how: str
-    code: str
+    how: str  # "sys.exit", "os._exit", "os.abort", "os.kill", "exit" or "quit"
+    code: str  # what it gives back, in words when it is no number; of os.kill the signal's name
     file: str
     line: int
     function: str
-    callback: str = ""
-    handling: str = ""
+    callback: str = ""  # class name of the callback that it was called in, or empty
+    handling: str = ""  # class name of the exception that was being handled then, or empty
 
 
 @record
@@ -264,16 +232,12 @@ class FitEnded(Event):
 
 @record
 class TrainerStopped(Event):
-    """The trainer obeyed a stop request at a boundary.
+    """The trainer obeyed a stop request at a boundary."""
 
-    phase: where it stopped ("train", "validation", "predict", "restoring").
-    step: steps completed; all of them are in the newest snapshot.
-    """
-
-    step: int
+    step: int  # steps completed; all of them are in the newest snapshot
     epoch: int
     step_in_epoch: int
-    phase: str
+    phase: str  # where it stopped ("train", "validation", "predict", "restoring")
 
 
 @record

@@ -82,21 +82,14 @@ def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """One call of `pitstop export`.
-
-    Attributes:
-        out: where to; absolute, for the script runs in a folder of its own.
-        checkpoint: name or step of the checkpoint; empty for the newest.
-        force: replace what is at `out`.
-        command: of the run, with its secrets; needed where it has some.
-    """
+    """One call of `pitstop export`."""
 
     folder: RunFolder
     format: Format
-    out: Path
-    checkpoint: str = ""
-    force: bool = False
-    command: tuple[str, ...] = ()
+    out: Path  # where to; absolute, for the script runs in a folder of its own
+    checkpoint: str = ""  # name or step of the checkpoint; empty for the newest
+    force: bool = False  # replace what is at `out`
+    command: tuple[str, ...] = ()  # of the run, with its secrets; needed where it has some
 
 
 @dataclass(frozen=True)

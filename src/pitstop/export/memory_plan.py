@@ -29,23 +29,14 @@ _REMEDY = "First run the script alone; `plan` measures model.fit, pitstop.start 
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """What the steps need of one memory.
+    """What the steps need of one memory."""
 
-    Attributes:
-        name: "host", or a device.
-        peak_bytes: at the script's batch, None where nobody could tell.
-        is_measured: else it was reckoned from smaller batches.
-        bytes_per_record: None where it was too little to be seen, or was not measured.
-        left_bytes: that may be taken, None where nobody knows.
-        largest_batch: of which a tenth of the memory stays free; None where nobody knows.
-    """
-
-    name: str
-    peak_bytes: int | None
-    is_measured: bool
-    bytes_per_record: float | None
-    left_bytes: int | None
-    largest_batch: int | None
+    name: str  # "host", or a device
+    peak_bytes: int | None  # at the script's batch, None where nobody could tell
+    is_measured: bool  # else it was reckoned from smaller batches
+    bytes_per_record: float | None  # None where it was too little to be seen, or was not measured
+    left_bytes: int | None  # that may be taken, None where nobody knows
+    largest_batch: int | None  # of which a tenth of the memory stays free; None where nobody knows
 
     @property
     def fits(self) -> bool | None:
@@ -58,23 +49,14 @@ class MemoryNeed:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a script needs.
+    """What a script needs."""
 
-    Attributes:
-        records: of its batch, 0 where nobody knows.
-        before_bytes: the peak before the first step, 0 where nobody knows.
-        mapped_files_bytes: of the host's peak, libraries that the kernel could read again.
-        state_bytes: of all variables.
-        needs: the host first.
-        error: what the step ended in, at the script's batch.
-    """
-
-    records: int
-    before_bytes: int
-    mapped_files_bytes: int
-    state_bytes: int
-    needs: tuple[MemoryNeed, ...]
-    error: str
+    records: int  # of its batch, 0 where nobody knows
+    before_bytes: int  # the peak before the first step, 0 where nobody knows
+    mapped_files_bytes: int  # of the host's peak, libraries that the kernel could read again
+    state_bytes: int  # of all variables
+    needs: tuple[MemoryNeed, ...]  # the host first
+    error: str  # what the step ended in, at the script's batch
 
     @property
     def fits(self) -> bool:

@@ -17,15 +17,12 @@ class Resource:
     Attributes:
         name: "memory" or "disk" (bytes), "open_files" (descriptors of the trainer) or
             "tasks" (processes and threads).
-        place: which one: the mount, "cgroup" or "machine".
-        used: what counts towards a growth.
-        left: how much more there may be.
     """
 
     name: str
-    place: str
-    used: float
-    left: float
+    place: str  # which one: the mount, "cgroup" or "machine"
+    used: float  # what counts towards a growth
+    left: float  # how much more there may be
 
     @property
     def key(self) -> tuple[str, str]:
@@ -71,73 +68,54 @@ class ProcessSample:
     Attributes:
         role: "trainer" (the process that trains), "child" (what else the command
             started: data workers), "supervisor", "persister", "uploader".
-        name: as the kernel knows it, at most 15 characters.
-        state: one letter: R runs, S sleeps, D waits for a device, T is stopped, Z has ended.
-        rss_bytes: memory that it occupies, shared pages counted in each process.
         private_bytes: anonymous and shared memory and what of it is swapped out: what
             does not go away by dropping the cache of files.
-        open_files: descriptors; None where they may not be counted.
     """
 
     pid: int
     role: str
-    name: str
-    state: str
-    rss_bytes: int = 0
+    name: str  # as the kernel knows it, at most 15 characters
+    state: str  # one letter: R runs, S sleeps, D waits for a device, T is stopped, Z has ended
+    rss_bytes: int = 0  # memory that it occupies, shared pages counted in each process
     private_bytes: int = 0
     cpu_seconds: float = 0.0
     threads: int = 0
-    open_files: int | None = None
+    open_files: int | None = None  # descriptors; None where they may not be counted
     open_files_limit: int | None = None
 
 
 @record
 class CgroupSample:
-    """The cgroup of the trainer, version 1 or 2.
-
-    Attributes:
-        usage_bytes: memory charged; of which `cache_bytes` is cache of files.
-        limit_bytes: the least of it and its ancestors, None without one.
-        pids: tasks in it, and the most there may be.
-    """
+    """The cgroup of the trainer, version 1 or 2."""
 
     version: int
-    usage_bytes: int | None = None
-    limit_bytes: int | None = None
+    usage_bytes: int | None = None  # memory charged; of which `cache_bytes` is cache of files
+    limit_bytes: int | None = None  # the least of it and its ancestors, None without one
     cache_bytes: int | None = None
-    pids: int | None = None
+    pids: int | None = None  # tasks in it, and the most there may be
     pids_limit: int | None = None
 
 
 @record
 class HostSample:
-    """The machine.
-
-    Attributes:
-        left_bytes: the same for this run: less where a cgroup leaves less.
-    """
+    """The machine."""
 
     total_bytes: int | None = None
     available_bytes: int | None = None
-    left_bytes: int | None = None
+    left_bytes: int | None = None  # the same for this run: less where a cgroup leaves less
 
 
 @record
 class DiskSample:
-    """A file system that the run uses.
-
-    Attributes:
-        used_by: "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open.
-        answers: False while it does not answer; the numbers are the last ones known.
-    """
+    """A file system that the run uses."""
 
     mount: str
     kind: str
-    used_by: list[str]
+    used_by: list[str]  # "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open
     size_bytes: int = 0
     free_bytes: int = 0
     read_only: bool = False
-    answers: bool = True
+    answers: bool = True  # False while it does not answer; the numbers are the last ones known
 
 
 @record
@@ -145,7 +123,6 @@ class GpuSample:
     """One GPU, as NVML shows it.
 
     Attributes:
-        utilization: share of the last moments in which it computed.
         throttled: reasons for which its clock is held down, empty mostly.
         xid: number of the last critical error seen in the run, see NVIDIA's list of Xids.
     """
@@ -155,7 +132,7 @@ class GpuSample:
     used_bytes: int | None = None
     total_bytes: int | None = None
     own_bytes: int | None = None
-    utilization: float | None = None
+    utilization: float | None = None  # share of the last moments in which it computed
     throttled: list[str] = field(default_factory=list)
     ecc_errors: int | None = None
     xid: int | None = None
@@ -175,58 +152,48 @@ class TrainingSample:
     """Where the training is, and what it told last of itself.
 
     Attributes:
-        step: steps completed over the whole run.
         fit, epoch: both counted from 0; `epochs` 0 when not known.
-        phase: name of a `link.beacon.Phase`, in lower case.
-        loss: None when it is not known; it may be no number.
         told_seconds: when the fields below were told, seconds since the epoch;
             None: nothing was.
-        input_seconds: waited for input, all in all, as far as that is measured.
         step_seconds: steps took, all in all, waiting for input included, in the same
             time; None where the input's share is not measured.
-        log_folder: where the script's TensorBoard callback writes; empty without one.
     """
 
-    step: int
+    step: int  # steps completed over the whole run
     fit: int
     epoch: int
     epochs: int
     step_in_epoch: int
     steps_per_epoch: int
-    phase: str
-    loss: float | None = None
+    phase: str  # name of a `link.beacon.Phase`, in lower case
+    loss: float | None = None  # None when it is not known; it may be no number
     rate: float | None = None
     snapshot_step: int | None = None
     checkpoint_step: int | None = None
     told_seconds: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
-    input_seconds: float | None = None
+    input_seconds: float | None = None  # waited for input, all in all, as far as that is measured
     step_seconds: float | None = None
     python_blocks: int | None = None
     allocators: list[AllocatorSample] = field(default_factory=list)
-    log_folder: str = ""
+    log_folder: str = ""  # where the script's TensorBoard callback writes; empty without one
 
 
 @record
 class Sample:
-    """Everything at one moment.
-
-    Attributes:
-        clock_seconds: CLOCK_MONOTONIC; differences of it are true when the clock is set.
-        missing: what could not be read, one phrase each.
-    """
+    """Everything at one moment."""
 
     number: int
     time_seconds: float
-    clock_seconds: float
+    clock_seconds: float  # CLOCK_MONOTONIC; differences of it are true when the clock is set
     training: TrainingSample | None = None
     processes: list[ProcessSample] = field(default_factory=list)
     cgroup: CgroupSample | None = None
     host: HostSample = HostSample()
     disks: list[DiskSample] = field(default_factory=list)
     gpus: list[GpuSample] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # what could not be read, one phrase each
 
     @property
     def trainer(self) -> ProcessSample | None:

@@ -29,16 +29,12 @@ class Trend:
     The slope is that of Theil (1950) and Sen (1968, "Estimates of the Regression Coefficient Based
     on Kendall's Tau"), whose interval comes from the ordered slopes; the steadiness is Kendall's
     tau (1938), as in the trend test of Mann (1945).
-
-    Attributes:
-        per_second: the median slope; `low` and `high` bound it with 95 %.
-        tau: 1 where every later point is higher, 0 without a direction, -1 where lower.
     """
 
-    per_second: float
+    per_second: float  # the median slope; `low` and `high` bound it with 95 %
     low: float
     high: float
-    tau: float
+    tau: float  # 1 where every later point is higher, 0 without a direction, -1 where lower
 
 
 def trend(points: Sequence[Point]) -> Trend:

@@ -16,17 +16,14 @@ class FitPosition:
     """Counts the steps of one `fit`.
 
     Attributes:
-        fit: which one of the process, counted from 0.
-        step: training steps completed over the whole run.
-        steps_this_attempt: steps that this `fit` has completed since it began or went on.
         has_returned: the train function has; the callbacks behind the step are still running.
     """
 
-    fit: int
-    step: int
+    fit: int  # which one of the process, counted from 0
+    step: int  # training steps completed over the whole run
     epoch: int = 0
     step_in_epoch: int = 0
-    steps_this_attempt: int = 0
+    steps_this_attempt: int = 0  # steps that this `fit` has completed since it began or went on
     has_returned: bool = False
 
     @property

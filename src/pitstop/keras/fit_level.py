@@ -158,7 +158,6 @@ class FitLevel:
         step: what the training step does, and who else does it; None where it keeps
             nothing hidden.
         shared: what random generators make of it that the input shares with callbacks.
-        unverified: names of what is not restored.
         deviation: why the training is not what it would have been without an interruption;
             empty where it is.
     """
@@ -166,7 +165,7 @@ class FitLevel:
     def __init__(self, session: Session | None = None) -> None:
         self.step: Exactness | None = level_of_process(session)
         self.shared: Exactness | None = None
-        self.unverified: list[str] = []
+        self.unverified: list[str] = []  # names of what is not restored
         self.deviation = ""
         self._reported: Exactness | None = None
 

@@ -40,17 +40,9 @@ class FitRun:
     """The `fit` call that is being watched.
 
     Attributes:
-        arguments: those of the call, the model among them.
-        position: where it stands.
-        numbers: what the last training step returned.
         validation: the data that `fit` validates with.
-        event_files: what TensorBoard callbacks write.
-        identity: what is trained; None where nobody could tell.
         raised: the exception that it ended in, see `caught_exception`.
         silenced: callbacks that do not act, by class; of a step in the open only.
-        objects: those of the script that the training leads to.
-        parts: how exact it is.
-        held_iterator: the one that Keras 2 holds since the epoch began.
         held: the cut at the end of the epoch's steps, kept until the next ones begin.
     """
 
@@ -65,30 +57,30 @@ class FitRun:
         arguments: dict[str, Any],
     ) -> None:
         self.session = session
-        self.identity = beginning.identity
+        self.identity = beginning.identity  # what is trained; None where nobody could tell
         self.raised: dict[str, Any] | None = None
         self.model = model
         self._private = private_of(model)
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
-        self.arguments = arguments
+        self.arguments = arguments  # those of the call, the model among them
         self.callbacks: Any = None
         in_parts = self._shares_input() or bool(arguments.get("validation_steps"))
         data = arguments.get("validation_data")
         self.validation = ValidationInput(data, epochs, is_shared=in_parts)
-        self.position = FitPosition(beginning.index, step)
-        self.numbers = StepNumbers()
+        self.position = FitPosition(beginning.index, step)  # where it stands
+        self.numbers = StepNumbers()  # what the last training step returned
         self.silenced: list[str] = []
         self.held: StateCapture | None = None
         self._stepping = False
-        self.parts = FitLevel(session)
-        self.objects = FitObjects()
+        self.parts = FitLevel(session)  # how exact it is
+        self.objects = FitObjects()  # those of the script that the training leads to
         self.structure = Structure(model)
         self.doubt(beginning.course.doubt)
         self.epoch_iterator: Any = None
-        self.held_iterator: Any = None
+        self.held_iterator: Any = None  # the one that Keras 2 holds since the epoch began
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
-        self.event_files = EventFiles()
+        self.event_files = EventFiles()  # what TensorBoard callbacks write
         self.streams = RandomStreams()
         self.registry = registry
         self.versions = versions

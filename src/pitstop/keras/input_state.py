@@ -111,33 +111,23 @@ class InputState:
     """Follows the training input of one `fit`.
 
     Attributes:
-        native: its iterators can give their state.
-        of_arrays: the input is arrays, not a pipeline of the script's.
-        skips: a resume begins behind the rows that were read, see `skips_rows`.
-        anew: a resume begins at its beginning: workers of a cluster read it.
-        drawn: batches drawn from the present iterator.
-        created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
-        dataset: the `tf.data` pipeline; None behind other adapters.
         variables: values of the variables in its functions, at that time.
-        level: exactness of the way this input is saved.
-        mode: how the user wants it to be saved.
-        anchor: the iterator's last state, None before the first.
     """
 
-    native: bool
-    of_arrays: bool = False
-    skips: bool = False
-    anew: bool = False
-    drawn: int = 0
-    created: int = 0
+    native: bool  # its iterators can give their state
+    of_arrays: bool = False  # the input is arrays, not a pipeline of the script's
+    skips: bool = False  # a resume begins behind the rows that were read, see `skips_rows`
+    anew: bool = False  # a resume begins at its beginning: workers of a cluster read it
+    drawn: int = 0  # batches drawn from the present iterator
+    created: int = 0  # iterators created so far; each advances the shuffle's seed stream
     random: dict[str, Any] = field(default_factory=dict)
-    dataset: Any = None
+    dataset: Any = None  # the `tf.data` pipeline; None behind other adapters
     variables: list[Any] = field(default_factory=list)
-    level: Exactness = EXACT
+    level: Exactness = EXACT  # exactness of the way this input is saved
     by_replay: bool = False
-    mode: InputMode = InputMode.AUTO
-    anchor: IteratorCheckpoint | None = None
+    mode: InputMode = InputMode.AUTO  # how the user wants it to be saved
+    anchor: IteratorCheckpoint | None = None  # the iterator's last state, None before the first
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:

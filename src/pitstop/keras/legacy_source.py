@@ -32,14 +32,13 @@ class LegacyAdapter:
     Attributes:
         kind: "arrays", "dataset", "python" for what is code of the script, or "workers" where each
             worker of a cluster reads for itself.
-        name: of its class.
         sequence: the `Sequence` that it reads; None for other data.
         shapes: of the tensors of the batch that was looked at; empty where none was.
         doubt: why what it reads cannot be repeated; empty where it can be.
     """
 
     def __init__(self, adapter: Any, arguments: dict[str, Any], *, on_workers: bool) -> None:
-        self.name = type(adapter).__name__
+        self.name = type(adapter).__name__  # of its class
         self.kind = "workers" if on_workers else _KINDS.get(self.name, "python")
         self.sequence = getattr(adapter, "_keras_sequence", None)
         self.doubt = _doubt(self.name, arguments)

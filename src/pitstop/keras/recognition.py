@@ -52,22 +52,17 @@ class FitBeginning:
     """A `fit` that begins.
 
     Attributes:
-        index: its number in the run.
-        identity: what it is; None where that could not be found out.
         point: the state that it goes on from, None to train from its beginning.
-        course: why, and with which settings.
-        repeats: see `Session.start_steps`.
         left_out: finished trainings before it that the script has not come to.
-        step: of the run, at which an earlier attempt had begun it.
     """
 
-    index: int
-    identity: Identity | None = None
+    index: int  # its number in the run
+    identity: Identity | None = None  # what it is; None where that could not be found out
     point: RestorePoint | None = None
-    course: Course = _ANEW
-    repeats: bool = False
+    course: Course = _ANEW  # why, and with which settings
+    repeats: bool = False  # see `Session.start_steps`
     left_out: tuple[Identity, ...] = ()
-    step: int = 0
+    step: int = 0  # of the run, at which an earlier attempt had begun it
 
 
 class Recognition:

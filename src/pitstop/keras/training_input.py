@@ -34,7 +34,6 @@ class TrainingInput:
     """Follows Keras' iterator over the training data.
 
     Attributes:
-        iterator: the present iterator, None before the first.
         bad_records: what leaves out batches that cannot be read.
         dataset: the `tf.data` pipeline, or what is in its place.
         own_variables: those that the pipeline itself has brought to where they belong.
@@ -58,7 +57,7 @@ class TrainingInput:
         """
         self._overhead = overhead
         self._objects = objects
-        self.iterator: Any = None
+        self.iterator: Any = None  # the present iterator, None before the first
         self.own_variables: list[Any] = []
         self._source = source
         self._streams = streams

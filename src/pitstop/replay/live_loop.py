@@ -34,9 +34,7 @@ class LiveLoop(ScriptLoop):
     """The steps of one loop, counted, recorded and saved.
 
     Attributes:
-        calls: how many calls that are, looks at variables not counted.
         first_random: the random streams at the first step, as plain values.
-        identity: what the loop is known by.
         keeps: a resume can replay the loop: it is still recorded.
         level: how exact that would be.
     """
@@ -51,9 +49,9 @@ class LiveLoop(ScriptLoop):
         step = session.beacon.progress().step
         super().__init__(session, LOOPS[1], session.trainings.next_index(), step)
         self.record = LoopRecord()
-        self.calls = 0
+        self.calls = 0  # how many calls that are, looks at variables not counted
         self.first_random = randomness.capture()
-        self.identity = identity
+        self.identity = identity  # what the loop is known by
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
         self.keeps = not session.trainings.is_past(self.index)

@@ -78,18 +78,15 @@ class WhyReport:
     """Why each attempt of a run ended.
 
     Attributes:
-        last: the newest attempt, or the one that was asked for.
-        earlier: those before it, the oldest first.
         attempts: how far each of them came, the oldest first; empty for a log file.
-        timeline: of the last one, None where nothing was recorded.
     """
 
     name: str
-    last: Diagnosis
-    earlier: tuple[Diagnosis, ...] = ()
+    last: Diagnosis  # the newest attempt, or the one that was asked for
+    earlier: tuple[Diagnosis, ...] = ()  # those before it, the oldest first
     damaged_lines: int = 0
     attempts: tuple[AttemptProgress, ...] = ()
-    timeline: Timeline | None = None
+    timeline: Timeline | None = None  # of the last one, None where nothing was recorded
     facts: tuple[Fact, ...] = ()
     output: tuple[str, ...] = ()
     log_folder: str = ""

@@ -12,19 +12,12 @@ import tensorflow as tf
 
 @dataclass(frozen=True)
 class Finiteness:
-    """A tensor, looked at.
+    """A tensor, looked at."""
 
-    Attributes:
-        name: what it is.
-        bad: "nan" or "inf", the worst that is in it; empty where all is finite.
-        bad_words: what is no finite number, and where.
-        range_words: from where to where the others go; empty where there are none.
-    """
-
-    name: str
-    bad: str
-    bad_words: str
-    range_words: str
+    name: str  # what it is
+    bad: str  # "nan" or "inf", the worst that is in it; empty where all is finite
+    bad_words: str  # what is no finite number, and where
+    range_words: str  # from where to where the others go; empty where there are none
 
 
 def parts_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

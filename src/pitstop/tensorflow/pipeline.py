@@ -210,21 +210,13 @@ FROM_GENERATOR = "from_generator"
 
 @dataclass(frozen=True)
 class StatefulStage:
-    """A stage whose function keeps state beside the iterator.
+    """A stage whose function keeps state beside the iterator."""
 
-    Attributes:
-        name: as the script calls it: "map", "filter".
-        ops: types of the function's stateful ops, those of inner functions included.
-        is_parallel: elements go through it at the same time.
-        only_variables: everything it holds is a variable that `variables_of` gives.
-        random_ops: those that draw from a hidden stream.
-    """
-
-    name: str
-    ops: frozenset[str]
-    is_parallel: bool
-    only_variables: bool
-    random_ops: frozenset[str] = frozenset()
+    name: str  # as the script calls it: "map", "filter"
+    ops: frozenset[str]  # types of the function's stateful ops, those of inner functions included
+    is_parallel: bool  # elements go through it at the same time
+    only_variables: bool  # everything it holds is a variable that `variables_of` gives
+    random_ops: frozenset[str] = frozenset()  # those that draw from a hidden stream
 
 
 def stateful_stages(dataset: Any) -> list[StatefulStage]:

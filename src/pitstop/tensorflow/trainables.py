@@ -104,14 +104,12 @@ class Trainables:
     Attributes:
         objects: by name, what `tf.train.Checkpoint` can hold: models, modules,
             optimizers, variables.
-        models: those of them that can be saved by themselves.
-        weights: the variables of all of them but optimizers.
         optimizer: the variables of the optimizers that are built.
     """
 
     objects: Mapping[str, Any]
-    models: Mapping[str, Any]
-    weights: tuple[NamedVariable, ...]
+    models: Mapping[str, Any]  # those of them that can be saved by themselves
+    weights: tuple[NamedVariable, ...]  # the variables of all of them but optimizers
     optimizer: tuple[NamedVariable, ...] = field(default=())
 
     @property

@@ -127,14 +127,13 @@ class VariableRegistry:
     """The variables of this process in the order of their creation.
 
     Attributes:
-        naming: the names that a framework gives to variables.
         only_owned: those of the model that is trained are held and restored; the process has
             others of which nobody knows whose they are.
         dropped: numbers of those that nobody asks for any more, see `pitstop.keras.variable_paths`.
     """
 
     def __init__(self) -> None:
-        self.naming = Naming()
+        self.naming = Naming()  # the names that a framework gives to variables
         self.dropped: set[int] = set()
         self._created: list[_Created] = []
         self._awaited: Awaited | None = None

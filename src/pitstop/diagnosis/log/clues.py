@@ -84,34 +84,23 @@ _OWN_CODE = 0.88
 
 @dataclass(frozen=True)
 class Clue:
-    """Something that may explain the end.
+    """Something that may explain the end."""
 
-    Attributes:
-        cause: the cause that it points to; None of a failure without any word.
-        number: of its line, from 1; 0 of what is known from elsewhere.
-        group: the writer, see `Line.group`.
-        quote: the line as it stands there.
-        is_victim: it tells that something else failed.
-        headed: with the traceback above it.
-        in_thread: the exception ended a thread, or a process beside the first.
-        is_last_word: native code said it before it gave up, and it names a cause.
-    """
-
-    cause: CauseId | None
+    cause: CauseId | None  # the cause that it points to; None of a failure without any word
     confidence: float
     weight: Weight
-    number: int
-    group: str
-    quote: str
+    number: int  # of its line, from 1; 0 of what is known from elsewhere
+    group: str  # the writer, see `Line.group`
+    quote: str  # the line as it stands there
     headline: str
     advice: tuple[str, ...] = ()
     survived: bool = False
-    is_victim: bool = False
+    is_victim: bool = False  # it tells that something else failed
     signal: str = ""
     raised: Raised | None = None
-    headed: bool = False
-    in_thread: bool = False
-    is_last_word: bool = False
+    headed: bool = False  # with the traceback above it
+    in_thread: bool = False  # the exception ended a thread, or a process beside the first
+    is_last_word: bool = False  # native code said it before it gave up, and it names a cause
 
 
 def of_signal(name: str, base: Clue) -> Clue | None:

@@ -193,21 +193,13 @@ def _from_notebook(raw: str) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line.
+    """One line."""
 
-    Attributes:
-        number: counted from 1.
-        text: without decoration, its indentation kept.
-        group: of interleaved writers the mark of this one; empty where there is none.
-        is_record: a logger began a record with it.
-        is_stamped: a time stood before it.
-    """
-
-    number: int
-    text: str
-    group: str = ""
-    is_record: bool = field(default=False, compare=False)
-    is_stamped: bool = field(default=False, compare=False)
+    number: int  # counted from 1
+    text: str  # without decoration, its indentation kept
+    group: str = ""  # of interleaved writers the mark of this one; empty where there is none
+    is_record: bool = field(default=False, compare=False)  # a logger began a record with it
+    is_stamped: bool = field(default=False, compare=False)  # a time stood before it
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:

@@ -69,22 +69,20 @@ class LogProgress:
 
     Attributes:
         number, group: of its line.
-        state: where the training was; another state means that it went on.
         epoch, epochs: as printed; None where they are not.
         is_nan, is_finite: what its loss is; neither where none is told.
-        is_told: a loop of the script tells there how the epoch went, which is over.
     """
 
     number: int
     group: str
-    state: str
+    state: str  # where the training was; another state means that it went on
     epoch: int | None = None
     epochs: int | None = None
     done: int | None = None
     total: int | None = None
     is_nan: bool = False
     is_finite: bool = False
-    is_told: bool = False
+    is_told: bool = False  # a loop of the script tells there how the epoch went, which is over
 
     @property
     def is_before_its_end(self) -> bool:

@@ -72,25 +72,18 @@ class Traceback:
     """What was printed of one exception, with those that it was raised from.
 
     Attributes:
-        chain: in the order of printing.
         first, last: numbers of its first and last line.
-        title: number of the line that names the last exception of the chain.
-        group: the writer, see `Line.group`.
-        quote: the line that names the last exception, as it stands there.
-        headed: there was a traceback above, not just a line that reads like an exception.
-        is_original: it is said to be that of the exception above.
-        is_cut: the log ends before the line that names the exception.
     """
 
-    chain: tuple[Raised, ...]
+    chain: tuple[Raised, ...]  # in the order of printing
     first: int
     last: int
-    title: int
-    group: str
-    quote: str
-    headed: bool = True
-    is_original: bool = False
-    is_cut: bool = False
+    title: int  # number of the line that names the last exception of the chain
+    group: str  # the writer, see `Line.group`
+    quote: str  # the line that names the last exception, as it stands there
+    headed: bool = True  # there was a traceback above, not just a line that reads like an exception
+    is_original: bool = False  # it is said to be that of the exception above
+    is_cut: bool = False  # the log ends before the line that names the exception
 
     @property
     def raised(self) -> Raised:

@@ -129,35 +129,27 @@ class Signature:
     An exception fits by its `message`, or by its class or package alone.
 
     Attributes:
-        cause: None where the groups of `line` decide (`signal`, or an exit `code`).
-        name: by which code asks for it; mostly empty.
         message: pattern that the message must contain; None for any message.
         classes: with `message` or `places`: the class or a base must be one of these.
-        alone: classes that tell enough without a message.
-        packages: packages whose classes tell enough without a message.
         places: one of these the traceback must go through; empty for anywhere.
         line: pattern of whole lines, for those that no exception stands behind.
-        weight: of the line, against other clues.
-        limit: the process limit that belongs to it, see `TrainerExited.limits`.
-        survives: training that goes on after the line proves nothing against it.
-        is_victim: it tells that something else failed, which may be printed too.
     """
 
-    cause: CauseId | None
+    cause: CauseId | None  # None where the groups of `line` decide (`signal`, or an exit `code`)
     headline: str
     advice: tuple[str, ...] = ()
-    name: str = ""
+    name: str = ""  # by which code asks for it; mostly empty
     message: re.Pattern[str] | None = None
     classes: frozenset[str] = frozenset()
-    alone: frozenset[str] = frozenset()
-    packages: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()  # classes that tell enough without a message
+    packages: frozenset[str] = frozenset()  # packages whose classes tell enough without a message
     places: frozenset[str] = frozenset()
     line: re.Pattern[str] | None = None
-    weight: Weight = Weight.VERDICT
-    limit: str = ""
+    weight: Weight = Weight.VERDICT  # of the line, against other clues
+    limit: str = ""  # the process limit that belongs to it, see `TrainerExited.limits`
     confidence: float = 0.95
-    survives: bool = False
-    is_victim: bool = False
+    survives: bool = False  # training that goes on after the line proves nothing against it
+    is_victim: bool = False  # it tells that something else failed, which may be printed too
 
     def matches(self, raised: Raised, message: str) -> bool:
         if self.alone & raised.names or raised.module.partition(".")[0] in self.packages:

@@ -42,14 +42,12 @@ class Node:
         kind: "list", "dict", ..., "array", "table", "iterator", "object", "function", "class",
             "module"; "library" for attributes of the script on an object of a library's;
             "elsewhere" for what is saved by other means; "unreadable".
-        form: how another one is made: the name of its class.
-        content: frozen; fields by name, or items; None while it is not known.
         named: of a module, the names that code of the script looks for in it, there or not.
     """
 
     kind: str
-    form: str
-    content: Any
+    form: str  # how another one is made: the name of its class
+    content: Any  # frozen; fields by name, or items; None while it is not known
     named: frozenset[str] = frozenset()
 
 
