@@ -66,8 +66,7 @@ _MAY_HOLD_ONE = re.compile(
 """What all patterns have in common: a text without it is not looked at again."""
 
 _LONGEST_HELD_BYTES = 4096
-_BLOCK_BYTES = 4096
-"""A piece of this size was cut by a buffer, anywhere in a word."""
+_BLOCK_BYTES = 4096  # a piece of this size was cut by a buffer, anywhere in a word
 
 
 def masked(text: str) -> str:

@@ -178,8 +178,7 @@ def _change_text(change: EnvironmentChanged) -> str:
     return f"{change.what} ({values})" if len(values) <= _MOST_CHARACTERS else change.what
 
 
-MOST_MEASURED = 8
-"""Tensors of the first differing checkpoint whose values are read and measured."""
+MOST_MEASURED = 8  # tensors of the first differing checkpoint whose values are read and measured
 
 _ALONE = ("only in A", "only in B")
 

@@ -10,8 +10,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, ChainLink
 from pitstop.observation.kernel_log import parse_oom_kill
 
-_LEAST_LINKS = 2
-"""One thing and the end that it led to need no chain: the summary tells them."""
+_LEAST_LINKS = 2  # one thing and the end that it led to need no chain: the summary tells them
 
 _PRESSURE = "pressure"
 

@@ -133,8 +133,7 @@ def _memory(samples: Sequence[Sample]) -> MemoryUse | None:
 
 E = TypeVar("E", bound=events.Event)
 
-_SHELL_SIGNAL_BASE = 128
-"""A shell returns 128 + N for a child that signal N ended."""
+_SHELL_SIGNAL_BASE = 128  # a shell returns 128 + N for a child that signal N ended
 
 
 @dataclass(frozen=True)

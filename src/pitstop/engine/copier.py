@@ -31,8 +31,7 @@ costs little.  Measured at 0.5 (0.8 GB, steps of 0.2 s, Adam on two cores): besi
 keeps the trainer for 3 ms and costs less in all than before the step, where it keeps it for 48."""
 
 _PIN_POLL_SECONDS = 0.002
-_PATIENCE_SECONDS = 120.0
-"""The longest wait for a disk that does not take a snapshot."""
+_PATIENCE_SECONDS = 120.0  # the longest wait for a disk that does not take a snapshot
 _COPY_THREADS = min(4, os.cpu_count() or 1)
 """More threads than this do not copy faster: memory is the limit."""
 

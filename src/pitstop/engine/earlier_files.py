@@ -236,8 +236,7 @@ class EarlierFiles:
             doubt(f"the script continues with {Path(path).absolute()}, which {words}")
 
 
-EARLIER = EarlierFiles()
-"""Of this process."""
+EARLIER = EarlierFiles()  # of this process
 
 
 def _digest_of(path: str) -> str:

@@ -17,11 +17,9 @@ from pitstop.exit_codes import EXIT_REFUSED
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
 
-EXPORTED = "exported"
-"""Code of the notice that says the export is written."""
+EXPORTED = "exported"  # code of the notice that says the export is written
 
-REFUSED = "export_refused"
-"""Code of the notice that says why there is none."""
+REFUSED = "export_refused"  # code of the notice that says why there is none
 
 
 class NotExportable(UserError):

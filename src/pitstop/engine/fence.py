@@ -114,8 +114,7 @@ def _write(attempt_dir: Path, failure: OwnFailure) -> None:
         file.write(f"{failure.place}\n{trace}\n")
 
 
-FENCE = Fence()
-"""Of this process."""
+FENCE = Fence()  # of this process
 
 
 def observing(*, spoils: bool = False) -> Callable[[Callable[_P, object]], Callable[_P, None]]:

@@ -61,5 +61,4 @@ def _modules() -> Iterator[tuple[str, str]]:
             yield name, file
 
 
-IMPORTS = LibraryImports()
-"""Of this process."""
+IMPORTS = LibraryImports()  # of this process

@@ -93,8 +93,7 @@ class MadeFolders:
                 file.write(json.dumps(str(folder)) + "\n")
 
 
-MADE = MadeFolders()
-"""Of this process."""
+MADE = MadeFolders()  # of this process
 
 
 def script_frame(frame: types.FrameType | None) -> types.FrameType | None:

@@ -22,10 +22,8 @@ _PATIENCE_SECONDS = 0.5
 
 _made: dict[str, dict[str, int]] = {}
 """By run and metric: how many values the script has made, as it stands."""
-_there: dict[tuple[str, str], int] = {}
-"""How many of them the run has."""
-_found: dict[str, bool] = {}
-"""The runs that this process has begun, and whether they were there."""
+_there: dict[tuple[str, str], int] = {}  # how many of them the run has
+_found: dict[str, bool] = {}  # the runs that this process has begun, and whether they were there
 _pending: deque[Any] = deque(maxlen=_MOST_PENDING)
 
 

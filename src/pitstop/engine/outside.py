@@ -64,5 +64,4 @@ class Outside:
             self._tell(_SETS.format(os.fsdecode(arguments[0])))
 
 
-OUTSIDE = Outside()
-"""Of this process."""
+OUTSIDE = Outside()  # of this process

@@ -36,8 +36,7 @@ _MOST_PLAIN_CHARACTERS = 10_000
 _COLLECTIONS = (dict, list, set, tuple, collections.deque)
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow"})
 _CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
-_Targets = tuple[str, ...]
-"""The names that a `for` stores to, none of a `while`."""
+_Targets = tuple[str, ...]  # the names that a `for` stores to, none of a `while`
 
 
 def identity_of_present_call(seed: int | None) -> Identity:

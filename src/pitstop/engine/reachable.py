@@ -26,8 +26,7 @@ _PLAIN = (str, bytes, int, float, complex, type(None))
 Reference = tuple[str, Any]
 
 
-_CELLS: set[str] = set()
-"""Modules that cells of a notebook fill."""
+_CELLS: set[str] = set()  # modules that cells of a notebook fill
 
 _OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")
 

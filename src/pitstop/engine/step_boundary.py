@@ -12,8 +12,7 @@ from pitstop.steps import StepRecord
 
 _SMOOTHING = 0.1
 _AFFECTED_STEPS = 2
-NO_LOSS = math.nan
-"""The loss of a step that returned none."""
+NO_LOSS = math.nan  # the loss of a step that returned none
 
 
 class StepClock:

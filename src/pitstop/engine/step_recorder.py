@@ -14,8 +14,7 @@ from pitstop.events import Event, NonFiniteLoss, Notice
 from pitstop.link.messages import VitalsReport
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
 
-_Place = tuple[int, int, int]
-"""A step of the run, its epoch, and its number in that."""
+_Place = tuple[int, int, int]  # a step of the run, its epoch, and its number in that
 
 _REMEMBERED = 8
 _NEVER_NS = 1 << 62

@@ -8,8 +8,7 @@ from pathlib import Path
 from pitstop.errors import UserError
 from pitstop.record import record
 
-STARTED_FROM = "started_from"
-"""Code of the notice that says which weights a run has begun with."""
+STARTED_FROM = "started_from"  # code of the notice that says which weights a run has begun with
 
 _KERAS_SUFFIXES = (".keras", ".h5")
 _SAFETENSORS_SUFFIX = ".safetensors"

@@ -163,8 +163,7 @@ _LIBRARIES = tuple(
     if (path := sysconfig.get_paths().get(key))
 )
 _TRACEBACK_CHARACTERS = 8000
-_MOST_FILES = 1 << 14
-"""A process imports some 4,000 files with TensorFlow."""
+_MOST_FILES = 1 << 14  # a process imports some 4,000 files with TensorFlow
 _FRAMEWORK = "tensorflow."
 
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from pitstop.record import build, record
 
-JsonValue = Any
-"""A value that `json` can carry: None, bool, int, float, str, list, dict."""
+JsonValue = Any  # a value that `json` can carry: None, bool, int, float, str, list, dict
 
 
 @record

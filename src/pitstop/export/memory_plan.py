@@ -20,10 +20,8 @@ from pitstop.machine.memory import available_bytes
 
 _SHARES = (1.0, 1 / 8, 1 / 64)
 """Of the script's batch: the next smaller one is tried where not even the first step fits."""
-_USABLE = 0.9
-"""Of what is left: a run needs more now and then."""
-HALT_STEP = 20
-"""A training whose memory nobody measures ends here."""
+_USABLE = 0.9  # of what is left: a run needs more now and then
+HALT_STEP = 20  # a training whose memory nobody measures ends here
 _REMEDY = "First run the script alone; `plan` measures model.fit, pitstop.start and tf.functions."
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from pitstop.flight.sample import DiskSample
 from pitstop.machine.kernel_file import Mount, mounts, read_text
 
-FILES = "files"
-"""What a disk is used by where only open files of the training are on it."""
+FILES = "files"  # what a disk is used by where only open files of the training are on it
 
 _LOOK_SECONDS = 30.0
 _NO_DISKS = frozenset(

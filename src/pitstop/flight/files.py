@@ -50,8 +50,7 @@ _MEMBERS: Mapping[type, frozenset[str]] = {
 _TOLD = ("loss", "learning_rate", "metrics")
 """What training told of itself, which need not be finite."""
 LEVELS = 5
-THINNING = 10
-"""Samples of a level for one sample of the level above."""
+THINNING = 10  # samples of a level for one sample of the level above
 SAMPLES_PER_FILE = 600
 BYTES_PER_FILE = 1_500_000
 """Whichever is reached first ends a file; a run of many processes has large samples."""

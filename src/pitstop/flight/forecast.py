@@ -15,8 +15,7 @@ _JUDGE_SECONDS = 5.0
 _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
 """Before the first step is over, buffers fill and code is compiled."""
 
-PYTHON = "python"
-"""What grows, where the memory blocks of Python's objects do."""
+PYTHON = "python"  # what grows, where the memory blocks of Python's objects do
 _PYTHON_KEY = (PYTHON, "")
 
 
@@ -100,8 +99,7 @@ class ExhaustionMonitor:
 
 BLOCK_SECONDS = (2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)
 MOST_BLOCKS = 48
-HORIZON_WINDOWS = 3.0
-"""How far a forecast reaches ahead, in windows that it looked back."""
+HORIZON_WINDOWS = 3.0  # how far a forecast reaches ahead, in windows that it looked back
 
 _FEWEST_BLOCKS = MOST_BLOCKS // 2
 _STEADY_TAU = 0.9

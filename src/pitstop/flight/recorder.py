@@ -15,8 +15,7 @@ from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.sample import Sample
 from pitstop.flight.sampler import Sampler, TrainerMetrics
 
-COST_SHARE = 0.003
-"""Of one processor, at most; where a sample costs more, there are fewer."""
+COST_SHARE = 0.003  # of one processor, at most; where a sample costs more, there are fewer
 _CLOSE_SECONDS = 1.0
 
 

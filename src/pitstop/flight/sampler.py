@@ -73,8 +73,7 @@ _T = TypeVar("_T")
 
 _COST_SHARE = 0.0005
 """A reading is repeated so seldom that it takes no more than this share of the time."""
-_FAMILY_SECONDS = 5.0
-"""So often it is looked for new processes."""
+_FAMILY_SECONDS = 5.0  # so often it is looked for new processes
 _DISK_SECONDS, _GPU_SECONDS = 1.0, 1.0
 _UNANSWERED_SECONDS = 5.0
 NO_CGROUP = "the memory cgroup of the training"

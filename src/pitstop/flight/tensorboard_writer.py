@@ -29,8 +29,7 @@ _TAG, _SIMPLE_VALUE, _TENSOR, _METADATA = 1, 2, 8, 9
 _DTYPE, _SHAPE, _STRING = 1, 2, 8
 _PLUGIN_DATA, _PLUGIN_NAME = 1, 1
 _DT_STRING = 7
-_TIME_BYTES = 9
-"""Of the first field of an event of ours: a key, and a double."""
+_TIME_BYTES = 9  # of the first field of an event of ours: a key, and a double
 
 
 def integer(field: int, value: int) -> bytes:
@@ -165,8 +164,7 @@ def cut_behind(path: Path, step: int) -> None:
         os.truncate(path, end)
 
 
-FOLDER = "pitstop"
-"""In the log folder of the script's TensorBoard callback."""
+FOLDER = "pitstop"  # in the log folder of the script's TensorBoard callback
 EVERY_SECONDS = 10.0
 
 _OURS = re.compile(rf"events\.out\.tfevents\.(\d+)\..+\.{SCALARS}")

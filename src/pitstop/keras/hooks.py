@@ -90,11 +90,9 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
         step += stride
 
 
-TRAINER: type = private.TensorFlowTrainer
-"""The class with `fit` and its like."""
+TRAINER: type = private.TensorFlowTrainer  # the class with `fit` and its like
 
-APPLIES: tuple[tuple[type, str], ...] = ((private.Optimizer, "apply"),)
-"""What applies gradients."""
+APPLIES: tuple[tuple[type, str], ...] = ((private.Optimizer, "apply"),)  # what applies gradients
 
 check = private.check
 

@@ -106,8 +106,7 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
     handler._initial_step = run.position.step_in_epoch
 
 
-TRAINER: type = legacy_private.Model
-"""The class with `fit` and its like."""
+TRAINER: type = legacy_private.Model  # the class with `fit` and its like
 
 APPLIES: tuple[tuple[type, str], ...] = tuple(
     (each, "apply_gradients") for each in legacy_private.OPTIMIZERS

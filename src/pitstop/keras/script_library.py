@@ -37,8 +37,7 @@ _VARIABLES_OR_WRITERS = (
 _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
 # The graph of a functional model leads to its layers, which are met anyway.
-_SET_BY_CALLBACKS = frozenset({"history"})
-"""What Keras' list of callbacks sets on a model."""
+_SET_BY_CALLBACKS = frozenset({"history"})  # what Keras' list of callbacks sets on a model
 _NOT_FOLLOWED = (
     "keras.src.ops.node",
     "keras.src.utils.tracking",

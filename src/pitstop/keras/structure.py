@@ -19,8 +19,7 @@ from pitstop.keras.packages import kinds, private_of
 from pitstop.keras.script_library import names_set_by_libraries
 
 Flags = dict[str, list[bool]]
-Setting = tuple[Any, str, Any]
-"""Who has it, its name, and its value."""
+Setting = tuple[Any, str, Any]  # who has it, its name, and its value
 
 _PARTS = ("regularizers.Regularizer", "constraints.Constraint")
 _REMAKE = "make_train_function(force=True)"

@@ -24,8 +24,7 @@ from pitstop.report.timeline import (
 )
 from pitstop.steps import StepRecord
 
-COLUMNS = 120
-"""Spans of time that a line is thinned to."""
+COLUMNS = 120  # spans of time that a line is thinned to
 
 _LARGEST = 1e300
 _VALIDATION = "val_"
@@ -97,8 +96,7 @@ def _of_epochs(ended: Sequence[tuple[float, EpochEnded]], name: str) -> Series:
 _MOST_GPUS = 4
 _MOST_DISKS = 3
 _SCARCE = 0.1
-FORECAST_WINDOWS = 0.5
-"""How far ahead a forecast is drawn, in the windows that it looked back."""
+FORECAST_WINDOWS = 0.5  # how far ahead a forecast is drawn, in the windows that it looked back
 
 
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:

@@ -81,8 +81,7 @@ _STATE_STYLES = {
 }
 _REMEDY = "→"
 _EARLIER = 5
-_MARGIN = 20
-"""What stands before a word in its line, at most."""
+_MARGIN = 20  # what stands before a word in its line, at most
 
 
 def show(report: WhyReport, console: Console, page: Path | None = None) -> None:

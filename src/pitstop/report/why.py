@@ -51,8 +51,7 @@ def _steps_file(run_dir: Path, attempt: int) -> Path:
     return run_dir / ATTEMPTS_DIR / str(attempt) / steps.FILE_NAME
 
 
-Fact = tuple[str, str]
-"""A name and a value."""
+Fact = tuple[str, str]  # a name and a value
 
 _LONGEST = 300
 _OUTPUT_LINES = 40

@@ -21,8 +21,7 @@ from pitstop.machine import memory
 from pitstop.tensorflow import private
 from pitstop.tensorflow.variables import REGISTRY
 
-STEPS = 10
-"""So many show it: arenas of the allocator and threads are there by then."""
+STEPS = 10  # so many show it: arenas of the allocator and threads are there by then
 
 
 def forget_peaks() -> None:

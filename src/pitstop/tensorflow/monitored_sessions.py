@@ -25,10 +25,8 @@ _Call = Callable[..., Any]
 _SAVER = "compat.v1.train.CheckpointSaverHook"
 _SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
 
-_folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Where each CheckpointSaverHook saves."""
-_courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()
-"""Of each session."""
+_folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
+_courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
 
 
 class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):

@@ -204,8 +204,7 @@ def pipeline_of(dataset: Any) -> str:
     return f"{sources} > {stage}" if sources else stage
 
 
-FROM_GENERATOR = "from_generator"
-"""The name of a stage that runs a generator of Python."""
+FROM_GENERATOR = "from_generator"  # the name of a stage that runs a generator of Python
 
 
 @dataclass(frozen=True)

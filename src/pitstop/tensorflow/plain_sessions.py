@@ -33,10 +33,8 @@ _SESSIONS = ("compat.v1.Session", "compat.v1.InteractiveSession")
 _SAVER = "compat.v1.train.Saver"
 _KEYS = tf.compat.v1.GraphKeys
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
-_CALLER = 2
-"""Frames from the function in the place of a constructor to who constructs."""
-_READ_SECONDS = 0.1
-"""Between two readings of the global step."""
+_CALLER = 2  # frames from the function in the place of a constructor to who constructs
+_READ_SECONDS = 0.1  # between two readings of the global step
 _ANEW = "its input, random streams and Python counters start over"
 _BY_SAVER = f"only what the script's Saver saves is kept; {_ANEW}"
 _BY_CHIEF = f"the chief saves the variables, if its script does; {_ANEW}"

@@ -40,8 +40,7 @@ from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
-PER_REPLICA = distributed.PerReplica
-"""What `Strategy.run` returns: the value of each replica."""
+PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
 _OLDEST = (2, 20)
 _FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
 _Run = Callable[[], Any]

@@ -58,8 +58,7 @@ def stream() -> object:
     return private.eager_stream()
 
 
-_given: set[int] = set()
-"""Seeds that Pitstop has given: they say nothing of the script."""
+_given: set[int] = set()  # seeds that Pitstop has given: they say nothing of the script
 
 
 def script_seed() -> int | None:

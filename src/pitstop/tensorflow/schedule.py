@@ -15,8 +15,7 @@ from pitstop.engine.state_capture import Exactness
 from pitstop.link.beacon import Beacon, Phase
 
 _SECONDS = 2.0
-_LEAST = 2
-"""For each worker: the closure that it runs, and its next."""
+_LEAST = 2  # for each worker: the closure that it runs, and its next
 _SMOOTHING = 0.1
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
@@ -228,8 +227,7 @@ class Schedule:
         return threading.get_ident() == self._thread
 
 
-SCHEDULE = Schedule()
-"""That of this process."""
+SCHEDULE = Schedule()  # that of this process
 
 
 def is_of_another_task(error: Exception) -> bool:

@@ -25,8 +25,7 @@ _BY_SCRIPT = f"the script itself saves its variables and step, in {{folder}}; {_
 _BY_CHIEF = f"the chief saves the variables and the step if the script gives a folder; {_ANEW}"
 _NOWHERE = "nothing is saved: its MonitoredSession has no checkpoint_dir, or saves nothing there"
 _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name each time"
-_OWN_FRAMES = 4
-"""`_callers`, `is_due`, what stands in the place of `run`, and its wrapper."""
+_OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
 _TERMINATED = 128 + signal.SIGTERM
@@ -113,8 +112,7 @@ class SessionCourse:
     `left`: it was closed for a stop, and the script is being left.
     """
 
-    _trained = _saved = False
-    """Whether any session of this process does."""
+    _trained = _saved = False  # whether any session of this process does
 
     def __init__(self, session: Session, kept: Keeping, supervisor: Supervisor) -> None:
         self.left = False

@@ -41,12 +41,9 @@ def _of_seeded(op_type: str) -> frozenset[str]:
 class OpKind(enum.Enum):
     """What an op does that a resume cannot take for granted."""
 
-    RANDOM = enum.auto()
-    """It draws from a hidden stream."""
-    STATE = enum.auto()
-    """It changes state which is in no variable: Python's, a table's, a queue's."""
-    INPUT = enum.auto()
-    """With it, a function draws its input by itself."""
+    RANDOM = enum.auto()  # it draws from a hidden stream
+    STATE = enum.auto()  # it changes state which is in no variable: Python's, a table's, a queue's
+    INPUT = enum.auto()  # with it, a function draws its input by itself
 
 
 _STATE_OPS = """

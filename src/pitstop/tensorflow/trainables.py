@@ -15,8 +15,7 @@ from pitstop.engine.variable_match import unique_names
 from pitstop.engine.weights_file import Format
 from pitstop.tensorflow.variables import VariableRegistry, assign, check_fits, saved_variables
 
-GLOBAL_STEP = "global_step"
-"""The name under which v1 programs keep the number of steps."""
+GLOBAL_STEP = "global_step"  # the name under which v1 programs keep the number of steps
 
 _V1_NAME = "model.ckpt"
 

@@ -24,8 +24,7 @@ from pitstop.diagnosis.signatures.tables import (
 )
 from pitstop.diagnosis.wording import ADVICE
 
-LIKELY = 0.5
-"""What is less sure is a doubt about another cause, not a cause."""
+LIKELY = 0.5  # what is less sure is a doubt about another cause, not a cause
 
 _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 
@@ -73,10 +72,8 @@ _UNCERTAIN = 0.45
 _NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:))")
 """What TensorFlow said before 1.4: no device is named."""
 _SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|failed) to allocate")
-_MOST_EXCEPTIONS = 500
-"""A log that repeats an error for ever tells no more by the first of them."""
-_TIMEOUT_EXIT_CODE = 124
-"""What timeout(1) of the GNU coreutils returns when the time is up."""
+_MOST_EXCEPTIONS = 500  # a log that repeats an error for ever tells no more by the first of them
+_TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88

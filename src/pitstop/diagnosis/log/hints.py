@@ -36,17 +36,14 @@ _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
-_END_OF_INPUT = "End of sequence"
-"""TensorFlow warns of it at the end of each epoch."""
+_END_OF_INPUT = "End of sequence"  # TensorFlow warns of it at the end of each epoch
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
-_GOES_ON = re.compile(r"[a-z]+ ")
-"""A line that a terminal or a page has broken off."""
+_GOES_ON = re.compile(r"[a-z]+ ")  # a line that a terminal or a page has broken off
 _MOST_LINES = 60
-_FEW_LINES = 3
-"""Whoever quotes no more than these quotes what failed, in whatever words."""
+_FEW_LINES = 3  # whoever quotes no more than these quotes what failed, in whatever words
 _MOST_AFTER = 8
 _FACTOR = 0.45
 _LINES_BEFORE = 8

@@ -54,8 +54,7 @@ _MESSAGE_STOP = re.compile(
     r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)")
-_HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')
-"""The last line of a log that breaks off."""
+_HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
 _READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")

@@ -16,8 +16,7 @@ from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import StopRequested
 
-_TIMEOUT_EXIT_CODE = 124
-"""What timeout(1) of the GNU coreutils returns when the time is up."""
+_TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 

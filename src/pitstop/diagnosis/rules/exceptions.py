@@ -16,8 +16,7 @@ from pitstop.diagnosis.signatures.tables import Signature, classify
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
-_PRINTED_FACTOR = 0.95
-"""An exception that was only printed may have been handled."""
+_PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handled
 
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)

@@ -32,8 +32,7 @@ _LOSS_NAN = re.compile(r"\bloss: nan\b")
 _ABOUT_NAN = re.compile(r"\bnan\b|(?:not |non-?|in)finite|infinit|diverg|explod", re.IGNORECASE)
 _MOST_WEIGHTS = 3
 _LOWER_RATE_FACTOR = 10
-_CONFIDENCE_OF_REMARK = 0.35
-"""Something else ended the run."""
+_CONFIDENCE_OF_REMARK = 0.35  # something else ended the run
 
 
 def nan_loss(evidence: Evidence) -> Finding | None:

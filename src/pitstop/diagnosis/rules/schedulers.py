@@ -31,8 +31,7 @@ _FROM_OUTSIDE = frozenset(
 """Signals with which schedulers end jobs; others the program brings upon itself."""
 
 _EARLY_SECONDS = 30.0
-_LATE_SECONDS = 180.0
-"""A signal at most this long before or after the job's end is the scheduler's."""
+_LATE_SECONDS = 180.0  # a signal at most this long before or after the job's end is the scheduler's
 
 _STATES = {name: re.compile(row["states"]) for name, row in FINDINGS.items() if "states" in row}
 

@@ -25,8 +25,7 @@ _STORE_ENDS = {
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
 _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _SEEN_WAITING = 0.9
-_WORKER_GONE = "worker_lost"
-"""The code of a notice of `pitstop.supervisor.attempt.membership`."""
+_WORKER_GONE = "worker_lost"  # the code of a notice of `pitstop.supervisor.attempt.membership`
 
 
 def released_by_leader(evidence: Evidence) -> Finding | None:

@@ -110,16 +110,11 @@ _HERE = Path(__file__).parent
 class Weight(enum.IntEnum):
     """Which of two clues explains an end: the higher one."""
 
-    HINT = 1
-    """It may have to do with it."""
-    STATUS = 2
-    """How a process ended, not why."""
-    GENERAL = 3
-    """An exception of the script, or a victim of somebody else's end."""
-    SPECIAL = 4
-    """An error that names its cause."""
-    VERDICT = 5
-    """Whoever ended it says so."""
+    HINT = 1  # it may have to do with it
+    STATUS = 2  # how a process ended, not why
+    GENERAL = 3  # an exception of the script, or a victim of somebody else's end
+    SPECIAL = 4  # an error that names its cause
+    VERDICT = 5  # whoever ended it says so
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,7 @@ _ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
 _VALUES = (int, float, str, bytes, list, dict, set)
 _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
-CACHED = functools._lru_cache_wrapper
-"""Functions that remember what they have returned."""
+CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _DIGESTS = (type(hashlib.sha256()), type(hashlib.blake2b()), type(hashlib.blake2s()), hmac.HMAC)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 

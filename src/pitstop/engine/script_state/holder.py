@@ -37,8 +37,7 @@ _PLAIN_OBJECTS = (
     weakref.WeakValueDictionary,
     weakref.WeakSet,
 )
-_SHARED_VALUES = "multiprocessing.sharedctypes"
-"""Imported by those who have such values."""
+_SHARED_VALUES = "multiprocessing.sharedctypes"  # imported by those who have such values
 _MEMORY: Any = ctypes.c_double.__mro__[-2]
 """What all numbers, arrays, structures and pointers of `ctypes` are."""
 COLLECTIONS: Mapping[str, type] = {

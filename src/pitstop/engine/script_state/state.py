@@ -17,17 +17,14 @@ from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Walk
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
 
-Saved = dict[str, Any]
-"""Nodes by name, in JSON."""
+Saved = dict[str, Any]  # nodes by name, in JSON
 
 # Those that the script has made by then take their place or their content.
 _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
-_WHOLE = ("object", "function", "class")
-"""All of their fields are seen by each walk."""
+_WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
 
-Part = tuple[str, str | None]
-"""A node, or one field of it."""
+Part = tuple[str, str | None]  # a node, or one field of it
 
 
 class ScriptState:

@@ -51,14 +51,12 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-Child = Element | str | None
-"""What stands in an element; None stands for nothing."""
+Child = Element | str | None  # what stands in an element; None stands for nothing
 
 # What HTML forbids, and halves of characters, which no file can hold.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _RAW = frozenset({"script", "style"})
-_LONGEST = 8000
-"""Characters of one text; a page stays small whatever a run printed."""
+_LONGEST = 8000  # characters of one text; a page stays small whatever a run printed
 _CODE = re.compile(r"`([^`]+)`")
 
 

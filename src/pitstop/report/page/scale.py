@@ -15,8 +15,7 @@ _FAR_LIMIT = 4.0
 """A limit that is higher than everything measured by this factor would flatten the line."""
 _PADDING = 0.06
 _EQUAL = 1e-12
-_TINY = 1e-290
-"""Values below cannot be divided any more without becoming nothing."""
+_TINY = 1e-290  # values below cannot be divided any more without becoming nothing
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 _DAY = 86400
 _SHORTEST = 0.1
