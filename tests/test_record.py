@@ -10,17 +10,15 @@ from typing import ClassVar
 
 import pytest
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 
-@record
-class _Point:
+class _Point(Frozen):
     x: int
     names: tuple[str, ...] = field(default=())
     unit: ClassVar[str] = "m"
 
 
-@record
 class _Named(_Point):
     name: str = ""
 

@@ -21,15 +21,14 @@ from pitstop.errors import RunFolderInvalid
 from pitstop.events import Event, JsonValue, from_record, to_record
 from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.masking import masked_tree
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _SUFFIX = ',"crc32":"{:08x}"}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format(0))
 _Event = TypeVar("_Event", bound=Event)
 
 
-@record
-class Entry:
+class Entry(Frozen):
     """One line of the journal: the event, its attempt, and when it happened."""
 
     time_seconds: float
@@ -41,8 +40,7 @@ def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 
-@record
-class JournalText:
+class JournalText(Frozen):
     """What a journal file holds: good entries in order, and how many were damaged."""
 
     entries: tuple[Entry, ...]

@@ -1,7 +1,7 @@
 """Frozen dataclasses that cost little to load, and how they are read from JSON.
 
 `dataclass(frozen=True)` compiles six methods for every class, which was most of what a command cost
-before it did anything.  A record compiles its `__init__`, and shares the others with all records.
+before it did anything.  A `Frozen` compiles its `__init__`, and shares the others with all of them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,14 @@ _MOST_INTEGER = 1 << 64
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def record(cls: type[_Record]) -> type[_Record]:
-    """A decorator: the class becomes a dataclass whose attributes are set once, by `__init__`."""
-    own = {name for name, value in vars(cls).items() if value is not None}
-    made = dataclass(repr=False, eq=False)(cls)
-    for name, method in _SHARED.items():
-        if name not in own:
-            setattr(made, name, method)
-    return made
+class Frozen:
+    """Each subclass is a dataclass whose attributes are set once, by `__init__`."""
 
-
-class _SharedMethods:
     __match_args__: tuple[str, ...]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(repr=False, eq=False)(cls)
 
     def __repr__(self) -> str:
         values = (f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
@@ -52,9 +48,6 @@ class _SharedMethods:
 
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"cannot delete field {name!r}")
-
-
-_SHARED = {method.__name__: method for method in vars(_SharedMethods).values() if callable(method)}
 
 
 def _values(record: Any) -> tuple[Any, ...]:

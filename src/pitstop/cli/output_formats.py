@@ -10,14 +10,13 @@ from rich.console import Console
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.grouped_command import option_group
 from pitstop.errors import EnvironmentFault
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.report import markdown, page, terminal
 from pitstop.report.gang import GangReport
 from pitstop.report.why import WhyReport
 
 
-@record
-class OutputFormats:
+class OutputFormats(Frozen):
     """The forms that were asked for: on the standard output, and in files."""
 
     as_json: bool

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.best_rule import parse_best_rule
 from pitstop.supervisor.stops import signals, stop_condition
 
@@ -29,8 +29,7 @@ _MOST_OVERHEAD = 0.5
 _LEAST_FLIGHT_SECONDS = 0.1
 
 
-@record
-class Interval:
+class Interval(Frozen):
     """A fixed interval; the other one is 0."""
 
     steps: int = 0

@@ -12,7 +12,7 @@ from pitstop.cli import quantities
 from pitstop.cli.grouped_command import option_group
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
@@ -117,8 +117,7 @@ training_options = option_group(
 )
 
 
-@record
-class SupervisionOptions:
+class SupervisionOptions(Frozen):
     """What the options ask for: how often to start again, and what a standstill is."""
 
     restarts: RestartPolicy
@@ -247,8 +246,7 @@ stop_options = option_group(
 )
 
 
-@record
-class Retention:
+class Retention(Frozen):
     """What the options say; None or nothing where they say nothing."""
 
     keep: int | None

@@ -13,7 +13,7 @@ from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
 from pitstop.errors import PeerClosed, PitstopError, UserError
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended, wait_until_free, wake
 from pitstop.supervisor.status import Status, stored_status
@@ -50,8 +50,7 @@ def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> No
             raise each.refused
 
 
-@record
-class _StopAsked:
+class _StopAsked(Frozen):
     """A run that was asked to stop, whether it has heard that, or why it could not be asked."""
 
     folder: RunFolder

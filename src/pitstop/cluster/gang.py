@@ -14,7 +14,7 @@ from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.resume_agreement import ResumeAgreement
 from pitstop.cluster.spec import Task
 from pitstop.cluster.stop_agreement import StopAgreement
-from pitstop.record import record
+from pitstop.record import Frozen
 
 ToLeader = (
     messages.Muster
@@ -50,8 +50,7 @@ _SETTLE_FACTOR = 5
 Orders = list[tuple[Task, ToMember]]
 
 
-@record
-class LeaderProgress:
+class LeaderProgress(Frozen):
     """In which step the leader's own trainer is; the others are a step away at most.
 
     `trains`: its steps are under way.  What a step takes, or the last save, is 0 where not known.

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pitstop.link.messages import Count, Message
-from pitstop.record import record
 
 PROTOCOL = 3
 
 
-@record
 class JoinRequest(Message):
     """To the leader, first: who this member is, its `spec.Task` in words, on which machine.
 
@@ -28,7 +26,6 @@ class JoinRequest(Message):
     pid: Count
 
 
-@record
 class Beat(Message):
     """Each way, every second: this supervisor is there, and what its run does.
 
@@ -42,7 +39,6 @@ class Beat(Message):
     serves: bool = False
 
 
-@record
 class StopProposal(Message):
     """To the leader: this member was asked to stop by whom, and so the whole cluster is."""
 
@@ -50,7 +46,6 @@ class StopProposal(Message):
     now: bool = False
 
 
-@record
 class Release(Message):
     """To a member: the training is over for it, and why, in words.
 
@@ -62,7 +57,6 @@ class Release(Message):
     reason: str
 
 
-@record
 class EndReport(Message):
     """To the leader, last: how the run of this member ended."""
 
@@ -73,7 +67,6 @@ class EndReport(Message):
 # -- of members that train together, see `gang` -----------------------------------------
 
 
-@record
 class Muster(Message):
     """To the leader, every second until it is answered: this member's trainer is there.
 
@@ -89,7 +82,6 @@ class Muster(Message):
     strays: bool = False
 
 
-@record
 class ResumeProposal(Message):
     """To a member: it is to read this state, all of it; with an empty mark, there is none."""
 
@@ -97,7 +89,6 @@ class ResumeProposal(Message):
     mark: str
 
 
-@record
 class ResumeAnswer(Message):
     """To the leader: it is whole here, or is not."""
 
@@ -105,7 +96,6 @@ class ResumeAnswer(Message):
     verified: bool
 
 
-@record
 class GangReady(Message):
     """To a member: all go on from the state of this mark, as one gang.
 
@@ -117,21 +107,18 @@ class GangReady(Message):
     doubt: str = ""
 
 
-@record
 class GangRefused(Message):
     """To a member: the members cannot go on together."""
 
     reason: str
 
 
-@record
 class SaveProposal(Message):
     """To the leader: this member was asked for a checkpoint, and so are all; of which name."""
 
     name: str = ""
 
 
-@record
 class Hold(Message):
     """To a member: its trainer is to wait at the end of this step; see `stop_agreement`.
 
@@ -146,7 +133,6 @@ class Hold(Message):
     name: str = ""
 
 
-@record
 class HoldAnswer(Message):
     """To the leader: whether the trainer is "on its way", "holds" or "passed".
 
@@ -158,42 +144,36 @@ class HoldAnswer(Message):
     step: Count
 
 
-@record
 class Commit(Message):
     """To a member: all hold at this step; they stop there, or save and go on."""
 
     step: Count
 
 
-@record
 class SnapshotOrder(Message):
     """To a member: all save their state at the end of this step."""
 
     step: Count
 
 
-@record
 class SavedReport(Message):
     """To the leader: this state is on this member's disk."""
 
     mark: str
 
 
-@record
 class Settled(Message):
     """To a member: the state of this mark is on all disks, and is kept until the next one is."""
 
     mark: str
 
 
-@record
 class LevelReport(Message):
     """Both ways: the state of a member is not restored exactly, and so is that of nobody."""
 
     reason: str
 
 
-@record
 class MemberDown(Message):
     """To the leader: the trainer of this member is gone, before the training was over."""
 
@@ -201,7 +181,6 @@ class MemberDown(Message):
     reason: str
 
 
-@record
 class GangOver(Message):
     """To all members: the gang lost this one, as the first; the trainers of all others end too."""
 

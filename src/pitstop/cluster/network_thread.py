@@ -23,26 +23,23 @@ from pitstop.cluster.conversation import (
 from pitstop.cluster.messages import JoinRequest
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message, Refusal
-from pitstop.record import record
+from pitstop.record import Frozen
 
 
-@record
-class Heard:
+class Heard(Frozen):
     """A message of a member, or of the leader; a `JoinRequest` is the first of a member."""
 
     task: Task
     message: Message
 
 
-@record
-class Parted:
+class Parted(Frozen):
     """The conversation with a task is over; without a `EndReport` before it, it was lost."""
 
     task: Task
 
 
-@record
-class Trouble:
+class Trouble(Frozen):
     """Somebody was refused, or the leader cannot be reached: worth a line."""
 
     reason: str

@@ -15,7 +15,7 @@ from dataclasses import field, replace
 
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
 from pitstop.cluster.spec import Task
-from pitstop.record import record
+from pitstop.record import Frozen
 
 ANEW = ""
 """The mark of no state."""
@@ -25,8 +25,7 @@ Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]
 """What is sent to whom."""
 
 
-@record
-class ResumeAgreement:
+class ResumeAgreement(Frozen):
     """What the leader, whose order of states counts, knows of the gang that begins.
 
     Attributes:

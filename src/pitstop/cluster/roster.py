@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
-from pitstop.record import record
+from pitstop.record import Frozen
 
 BEAT_SECONDS = 1.0
 LEASE_SECONDS = 10.0
@@ -19,8 +19,7 @@ SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
 
 
-@record
-class BeatLease:
+class BeatLease(Frozen):
     """When a beat was heard last, by a monotonic clock, and how long that holds.
 
     `suspended`: it said that it will be silent, see `Beat.state`.
@@ -50,8 +49,7 @@ _TURNS = {STORES: 1, EVALUATOR: 2}
 """Who is released behind all others, and in which order."""
 
 
-@record
-class ClusterMember:
+class ClusterMember(Frozen):
     """One task that has joined, and the last beat that came.
 
     `end`: how its run ended, if it has said so.  `lost`: it went silent.  `released`: it was told
@@ -77,8 +75,7 @@ class ClusterMember:
         return not self.beat.serves and self.task.kind != EVALUATOR
 
 
-@record
-class Roster:
+class Roster(Frozen):
     """The members that have joined, by task."""
 
     members: Mapping[Task, ClusterMember] = field(default_factory=dict)

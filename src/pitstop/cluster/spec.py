@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 VARIABLE = "TF_CONFIG"
 PORT_VARIABLE = "PITSTOP_CLUSTER_PORT"
@@ -49,8 +49,7 @@ class Task:
         return cls(kind, int(index))
 
 
-@record
-class ClusterSpec:
+class ClusterSpec(Frozen):
     """All tasks, with the address ("host:port") at which TensorFlow reaches each."""
 
     addresses: Mapping[Task, str]

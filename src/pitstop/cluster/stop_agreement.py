@@ -18,7 +18,7 @@ from dataclasses import field, replace
 
 from pitstop.cluster.messages import Commit, Hold, HoldAnswer
 from pitstop.cluster.spec import Task
-from pitstop.record import record
+from pitstop.record import Frozen
 
 ON_ITS_WAY = "on its way"
 HOLDS = "holds"
@@ -27,8 +27,7 @@ PASSED = "passed"
 Orders = tuple[tuple[Task, Hold | Commit], ...]
 
 
-@record
-class StopAgreement:
+class StopAgreement(Frozen):
     """What the leader knows of a round (from 1): its step, who was told, their last answers.
 
     `saves`: all save at the step, by this name if any, and go on.  `agreed`: all hold at the step.

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 
 
-@record
-class Identity:
+class Identity(Frozen):
     """A training as it begins.
 
     Mappings hold short texts by name, so that a difference can be named.
@@ -58,8 +57,7 @@ class Identity:
         return build(cls, "identity", record)
 
 
-@record
-class Difference:
+class Difference(Frozen):
     """Something that is not as it was; `before` or `now` is empty where there was nothing."""
 
     name: str

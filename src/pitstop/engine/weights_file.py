@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from pitstop.errors import UserError
-from pitstop.record import record
+from pitstop.record import Frozen
 
 STARTED_FROM = "started_from"  # code of the notice that says which weights a run has begun with
 
@@ -35,8 +35,7 @@ class WeightsUnusable(UserError):
     """The saved weights are missing, of an unknown form, or do not fit the model."""
 
 
-@record
-class WeightsFile:
+class WeightsFile(Frozen):
     """Saved weights that a run begins with.
 
     Files of a v1 Saver count as `TF_CHECKPOINT` until somebody has looked into them. `path`: the

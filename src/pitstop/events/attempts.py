@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue
-from pitstop.record import record
 
 
-@record
 class AttemptStarted(Event):
     """The supervisor started the command for the n-th time.
 
@@ -27,7 +25,6 @@ class AttemptStarted(Event):
     prepared: bool = False
 
 
-@record
 class ResumeChosen(Event):
     """The checkpoint this attempt starts from; none is chosen on a fresh start."""
 
@@ -37,7 +34,6 @@ class ResumeChosen(Event):
     level: str
 
 
-@record
 class EnvironmentChanged(Event):
     """Something differs from the attempt that wrote the checkpoint."""
 
@@ -47,7 +43,6 @@ class EnvironmentChanged(Event):
     changes_bits: bool
 
 
-@record
 class StopRequested(Event):
     """Somebody asked the run to stop.
 
@@ -69,7 +64,6 @@ class StopRequested(Event):
     seconds_left: float | None = None
 
 
-@record
 class StopDeadlinePassed(Event):
     """The trainer did not reach a step boundary in time and is ended."""
 
@@ -78,7 +72,6 @@ class StopDeadlinePassed(Event):
     reason: str
 
 
-@record
 class TrainerExited(Event):
     """How the trainer's process ended, and what the machine says about it.
 
@@ -108,7 +101,6 @@ class TrainerExited(Event):
     kernel_fault_ages_seconds: list[float] | None = None
 
 
-@record
 class AttemptEnded(Event):
     """The end of an attempt.  state: "completed", "stopped" or "failed"."""
 
@@ -119,7 +111,6 @@ class AttemptEnded(Event):
     checkpoint_step: int | None
 
 
-@record
 class Notice(Event):
     """Something the user should know; training goes on."""
 
@@ -128,7 +119,6 @@ class Notice(Event):
     remedy: str = ""
 
 
-@record
 class JobSeen(Event):
     """The attempt runs inside of a job.
 
@@ -141,7 +131,6 @@ class JobSeen(Event):
     facts: dict[str, str] = field(default_factory=dict)  # what the environment tells of it, by name
 
 
-@record
 class JobState(Event):
     """What the scheduler says of the job, asked when the command had ended."""
 

@@ -6,13 +6,12 @@ import dataclasses
 import re
 from typing import Any, ClassVar
 
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 
 JsonValue = Any  # a value that `json` can carry: None, bool, int, float, str, list, dict
 
 
-@record
-class Event:
+class Event(Frozen):
     """Base of all events; `kind` is the class name in snake case."""
 
     kind: ClassVar[str] = "event"
@@ -26,7 +25,6 @@ class Event:
 _KINDS: dict[str, type[Event]] = {}
 
 
-@record
 class UnknownEvent(Event):
     """An event of a kind this version does not know (a newer writer)."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from pitstop.events.base import Event
-from pitstop.record import record
 
 
-@record
 class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
@@ -29,7 +27,6 @@ class CheckpointCommitted(Event):
     non_finite: list[str] = field(default_factory=list)
 
 
-@record
 class ScriptSaved(Event):
     """The script has saved a checkpoint of its own, from which it goes on by itself."""
 
@@ -37,7 +34,6 @@ class ScriptSaved(Event):
     folder: str  # of the script's
 
 
-@record
 class CheckpointFailed(Event):
     """A checkpoint could not be written; the ones before it are intact."""
 
@@ -46,7 +42,6 @@ class CheckpointFailed(Event):
     remedy: str
 
 
-@record
 class NonFiniteWeights(Event):
     """The first checkpoint of an attempt whose weights hold NaN or infinite numbers."""
 
@@ -55,7 +50,6 @@ class NonFiniteWeights(Event):
     finite_step: int  # of the newest checkpoint without any, -1 where there is none
 
 
-@record
 class CheckpointQuarantined(Event):
     """A damaged checkpoint was set aside; the one before it is used."""
 
@@ -63,7 +57,6 @@ class CheckpointQuarantined(Event):
     reason: str
 
 
-@record
 class CheckpointUploaded(Event):
     """A checkpoint is whole in the mirror; `size_bytes` were sent for it."""
 
@@ -73,7 +66,6 @@ class CheckpointUploaded(Event):
     seconds: float
 
 
-@record
 class UploadFailed(Event):
     """The mirror could not be brought up to date; it is tried again."""
 
@@ -82,7 +74,6 @@ class UploadFailed(Event):
     needs_user: bool  # it will not get better by itself, as with a credential
 
 
-@record
 class UploadGivenUp(Event):
     """The attempt ends and the mirror lacks these; the local folder has them."""
 

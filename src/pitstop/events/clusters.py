@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pitstop.events.base import Event
-from pitstop.record import record
 
 _PARTS: Mapping[str, str] = {
     "member": "is a member of a cluster (tf.distribute.Server)",
@@ -17,7 +16,6 @@ _PARTS: Mapping[str, str] = {
 }
 
 
-@record
 class RoleTaken(Event):
     """A process has a part in a training whose steps are not seen, and which is not saved."""
 
@@ -32,7 +30,6 @@ class RoleTaken(Event):
         return f"{_PARTS.get(self.role, 'takes part in a cluster')}{task}"
 
 
-@record
 class MemberJoined(Event):
     """Another task of the cluster talks with this one, which leads."""
 
@@ -41,7 +38,6 @@ class MemberJoined(Event):
     pid: int
 
 
-@record
 class MemberEnded(Event):
     """The run of another task is over.
 
@@ -54,7 +50,6 @@ class MemberEnded(Event):
     exit_code: int | None = None  # of its `pitstop run`; None where it went silent
 
 
-@record
 class MemberRestarted(Event):
     """The process of another task has ended, and another is started, which holds nothing yet."""
 
@@ -62,14 +57,12 @@ class MemberRestarted(Event):
     host: str
 
 
-@record
 class LeaderFound(Event):
     """This member talks with the supervisor of the task that leads."""
 
     leader: str
 
 
-@record
 class MemberReleased(Event):
     """The training is over for this member."""
 
@@ -79,7 +72,6 @@ class MemberReleased(Event):
     reason: str
 
 
-@record
 class GangFormed(Event):
     """The members that train together have agreed on the state that all go on from."""
 
@@ -90,7 +82,6 @@ class GangFormed(Event):
     doubt: str = ""  # why that is not exact; empty where it is
 
 
-@record
 class GangStopped(Event):
     """All members of a gang hold at this step, and stop there."""
 
@@ -99,7 +90,6 @@ class GangStopped(Event):
     seconds: float  # from the first question to this member to the agreement
 
 
-@record
 class GangSaved(Event):
     """The state at this step is on the disks of all members of a gang."""
 
@@ -109,7 +99,6 @@ class GangSaved(Event):
     name: str = ""
 
 
-@record
 class GangBroken(Event):
     """The trainer of a member is gone, so that those of all others end as well."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from pitstop.events.base import Event
-from pitstop.record import record
 
 
-@record
 class WorkerDied(Event):
     """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to."""
 
@@ -17,7 +15,6 @@ class WorkerDied(Event):
     exit_code: int | None = None
 
 
-@record
 class TrainingStalled(Event):
     """The training makes no progress, for much longer than it ever took.
 
@@ -39,14 +36,12 @@ class TrainingStalled(Event):
     missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
 
 
-@record
 class TrainingWentOn(Event):
     """A training that stalled makes progress again."""
 
     seconds: float
 
 
-@record
 class RestartPlanned(Event):
     """The attempt failed, and the command is started again after a wait."""
 
@@ -56,7 +51,6 @@ class RestartPlanned(Event):
     restarts: int
 
 
-@record
 class RestartRefused(Event):
     """The attempt failed, restarts were asked for, and none is made."""
 
@@ -64,7 +58,6 @@ class RestartRefused(Event):
     reason: str
 
 
-@record
 class RolledBack(Event):
     """A number was not finite: the run goes on from an earlier state, as --on-nan asks.
 
@@ -82,14 +75,12 @@ class RolledBack(Event):
     learning_rate: float | None = None  # from there on, where that is the action
 
 
-@record
 class RollbackRefused(Event):
     """A number was not finite, and the run does not go on from an earlier state."""
 
     reason: str
 
 
-@record
 class BatchDivided(Event):
     """The memory did not suffice: the run goes on in smaller parts, as --on-oom asks."""
 
@@ -98,7 +89,6 @@ class BatchDivided(Event):
     parts: int  # of each batch, from now on
 
 
-@record
 class BuffersReduced(Event):
     """The memory did not suffice: the input holds less of it from now on, as --on-oom asks."""
 
@@ -107,14 +97,12 @@ class BuffersReduced(Event):
     buffers: list[str]  # those that are smaller, as the script calls them
 
 
-@record
 class DivisionRefused(Event):
     """The memory did not suffice, and smaller parts of a batch are no way out."""
 
     reason: str
 
 
-@record
 class SpareReady(Event):
     """A process for the next attempt has imported its libraries, in so many seconds."""
 
@@ -122,7 +110,6 @@ class SpareReady(Event):
     seconds: float
 
 
-@record
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again.
 
@@ -134,7 +121,6 @@ class RestartCancelled(Event):
     reason: str = ""
 
 
-@record
 class ExhaustionForecast(Event):
     """Something grows steadily and is going to meet its limit; told once for each.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue
-from pitstop.record import record
 
 
-@record
 class TrainerConnected(Event):
     """The instrumented process reported for the first time.
 
@@ -22,7 +20,6 @@ class TrainerConnected(Event):
     sources: dict[str, str] = field(default_factory=dict)
 
 
-@record
 class InstrumentationUnavailable(Event):
     """Snapshots and exact resume are off for this process, and why."""
 
@@ -33,7 +30,6 @@ class InstrumentationUnavailable(Event):
 LOOPS = ("custom loop", "recorded loop", "monitored session")
 
 
-@record
 class FitStarted(Event):
     """`model.fit` began: the fit-th of the process, counted from 0.
 
@@ -49,7 +45,6 @@ class FitStarted(Event):
     large_buffers: list[str] = field(default_factory=list)
 
 
-@record
 class LevelKnown(Event):
     """How exact a resume of this run is: "exact", "exact_by_replay", "not_exact"."""
 
@@ -58,7 +53,6 @@ class LevelKnown(Event):
     unverified: list[str] = field(default_factory=list)
 
 
-@record
 class Restored(Event):
     """The trainer continues from saved state."""
 
@@ -71,7 +65,6 @@ class Restored(Event):
     lost_steps: int  # steps executed by an earlier attempt that are executed again
 
 
-@record
 class FitRestored(Event):
     """A `fit` that an earlier attempt finished was not run again."""
 
@@ -81,7 +74,6 @@ class FitRestored(Event):
     seconds: float
 
 
-@record
 class EpochEnded(Event):
     """An epoch ended."""
 
@@ -92,7 +84,6 @@ class EpochEnded(Event):
     logs: dict[str, float]
 
 
-@record
 class InputExhausted(Event):
     """The input ended before `steps_per_epoch` steps."""
 
@@ -102,7 +93,6 @@ class InputExhausted(Event):
     expected_steps: int
 
 
-@record
 class NonFiniteLoss(Event):
     """The first step whose loss is NaN or infinite.
 
@@ -119,7 +109,6 @@ class NonFiniteLoss(Event):
     learning_rate: float | None = None  # of the optimizer after that step, None when not known
 
 
-@record
 class BatchSkipped(Event):
     """A batch was not trained on, after a rollback or since it cannot be read.
 
@@ -133,7 +122,6 @@ class BatchSkipped(Event):
     found: list[str] = field(default_factory=list)
 
 
-@record
 class NonFiniteLocated(Event):
     """Where the first non-finite number of a step came from; the step was run again."""
 
@@ -143,7 +131,6 @@ class NonFiniteLocated(Event):
     details: list[str] = field(default_factory=list)  # what else was found, one phrase each
 
 
-@record
 class StepMemory(Event):
     """What training steps took in a process that was run to measure that, up to now.
 
@@ -160,7 +147,6 @@ class StepMemory(Event):
     error: str = ""  # that ended the steps for want of memory, else empty
 
 
-@record
 class StopTrainingSet(Event):
     """`model.stop_training` became true, and who set it.
 
@@ -176,7 +162,6 @@ class StopTrainingSet(Event):
     watched: dict[str, JsonValue] = field(default_factory=dict)
 
 
-@record
 class ExceptionRaised(Event):
     """An exception left the script uncaught.
 
@@ -195,7 +180,6 @@ class ExceptionRaised(Event):
     bases: list[str] = field(default_factory=list)
 
 
-@record
 class ThreadFailed(Event):
     """An exception ended a thread of the script; the process goes on without it."""
 
@@ -207,7 +191,6 @@ class ThreadFailed(Event):
     function: str
 
 
-@record
 class ExitCalled(Event):
     """The script asked to exit."""
 
@@ -220,7 +203,6 @@ class ExitCalled(Event):
     handling: str = ""  # class name of the exception that was being handled then, or empty
 
 
-@record
 class FitEnded(Event):
     """`model.fit` returned."""
 
@@ -230,7 +212,6 @@ class FitEnded(Event):
     epochs: int
 
 
-@record
 class TrainerStopped(Event):
     """The trainer obeyed a stop request at a boundary."""
 
@@ -240,7 +221,6 @@ class TrainerStopped(Event):
     phase: str  # where it stopped ("train", "validation", "predict", "restoring")
 
 
-@record
 class ScriptEnded(Event):
     """The interpreter reached its normal exit (`atexit` ran)."""
 

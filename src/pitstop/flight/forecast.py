@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pitstop.events import ExhaustionForecast
 from pitstop.flight.sample import Resource, Sample, TrainingSample, resources
 from pitstop.flight.series import Point, Trend, trend
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _JUDGE_SECONDS = 5.0
 _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
@@ -106,8 +106,7 @@ _STEADY_TAU = 0.9
 _NEW_HIGH_SHARE = 0.98
 
 
-@record
-class Block:
+class Block(Frozen):
     """A stretch of time: when it began, and the lowest and highest value in it."""
 
     begin_seconds: float
@@ -115,8 +114,7 @@ class Block:
     high: float
 
 
-@record
-class MixedScale:
+class MixedScale(Frozen):
     """The last blocks of one length; the newest one is still growing."""
 
     block_seconds: float
@@ -126,8 +124,7 @@ class MixedScale:
         return tuple(Point(each.begin_seconds, each.low) for each in self.blocks[:-1])
 
 
-@record
-class Envelope:
+class Envelope(Frozen):
     """The same values at every scale, and the highest of all so far.
 
     The lows are what a leak raises: a cache that is dropped, a garbage collector and the peaks of
@@ -153,8 +150,7 @@ def _with_value(scale: MixedScale, time_seconds: float, value: float) -> MixedSc
     return replace(scale, blocks=(*scale.blocks[:-1], widened))
 
 
-@record
-class Outlook:
+class Outlook(Frozen):
     """How long the training goes on, in seconds; None where it is not known."""
 
     first_epoch: bool = False
@@ -162,8 +158,7 @@ class Outlook:
     seconds_left: float | None = None
 
 
-@record
-class Forecast:
+class Forecast(Frozen):
     """Something that grows steadily and will meet its limit.
 
     If it goes on as it was seen to grow in the window, the limit comes between the soonest and the

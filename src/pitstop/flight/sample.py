@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
 
-@record
-class Resource:
+class Resource(Frozen):
     """Something limited.
 
     Attributes:
@@ -61,8 +60,7 @@ TRAINER, CHILD = "trainer", "child"
 """Roles of the processes that belong to the user's command; others are Pitstop's own."""
 
 
-@record
-class ProcessSample:
+class ProcessSample(Frozen):
     """One process of the run.
 
     Attributes:
@@ -84,8 +82,7 @@ class ProcessSample:
     open_files_limit: int | None = None
 
 
-@record
-class CgroupSample:
+class CgroupSample(Frozen):
     """The cgroup of the trainer, version 1 or 2."""
 
     version: int
@@ -96,8 +93,7 @@ class CgroupSample:
     pids_limit: int | None = None
 
 
-@record
-class HostSample:
+class HostSample(Frozen):
     """The machine."""
 
     total_bytes: int | None = None
@@ -105,8 +101,7 @@ class HostSample:
     left_bytes: int | None = None  # the same for this run: less where a cgroup leaves less
 
 
-@record
-class DiskSample:
+class DiskSample(Frozen):
     """A file system that the run uses."""
 
     mount: str
@@ -118,8 +113,7 @@ class DiskSample:
     answers: bool = True  # False while it does not answer; the numbers are the last ones known
 
 
-@record
-class GpuSample:
+class GpuSample(Frozen):
     """One GPU, as NVML shows it.
 
     Attributes:
@@ -138,8 +132,7 @@ class GpuSample:
     xid: int | None = None
 
 
-@record
-class AllocatorSample:
+class AllocatorSample(Frozen):
     """What TensorFlow's allocator has taken on one device, such as "GPU:0"."""
 
     device: str
@@ -147,8 +140,7 @@ class AllocatorSample:
     peak_bytes: int
 
 
-@record
-class TrainingSample:
+class TrainingSample(Frozen):
     """Where the training is, and what it told last of itself.
 
     Attributes:
@@ -180,8 +172,7 @@ class TrainingSample:
     log_folder: str = ""  # where the script's TensorBoard callback writes; empty without one
 
 
-@record
-class Sample:
+class Sample(Frozen):
     """Everything at one moment."""
 
     number: int

@@ -29,7 +29,7 @@ from pitstop.link.messages import VitalsReport
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.kernel_file import read_number, read_text, size_bytes, table
-from pitstop.record import record
+from pitstop.record import Frozen
 
 
 class HostReader:
@@ -118,8 +118,7 @@ class Watcher(Generic[_T]):
             wait_seconds = max(self._every_seconds, (time.thread_time() - cpu) / _COST_SHARE)
 
 
-@record
-class TrainerMetrics:
+class TrainerMetrics(Frozen):
     """Its last message, and when it came (seconds since the epoch); None before the first."""
 
     time_seconds: float | None = None
@@ -130,8 +129,7 @@ class TrainerMetrics:
         return [AllocatorSample(**each) for each in self.report.allocators]
 
 
-@record
-class ProcessRoles:
+class ProcessRoles(Frozen):
     """The known processes by id; `checkpoint_step` is None before the first durable checkpoint."""
 
     roles: Mapping[int, str]

@@ -9,21 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from pitstop.flight.sample import DiskSample, GpuSample, Sample
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _NORMAL_95 = 1.96
 
 
-@record
-class Point:
+class Point(Frozen):
     """A value at a time, in seconds."""
 
     time_seconds: float
     value: float
 
 
-@record
-class Trend:
+class Trend(Frozen):
     """A robust line through points.
 
     The slope is that of Theil (1950) and Sen (1968, "Estimates of the Regression Coefficient Based

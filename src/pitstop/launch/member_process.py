@@ -18,7 +18,7 @@ from pitstop.launch.plan import Member
 from pitstop.machine import own_process
 from pitstop.machine.own_process import heeds
 from pitstop.plain_text import PREFIX
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.run_folder import JOURNAL_FILE, open_existing
 from pitstop.supervisor.attempt.gang import ASSEMBLING
 from pitstop.supervisor.control.live_run import status_of
@@ -32,8 +32,7 @@ _KILLED = 128
 """Exit codes from here on are those of signals, after which another run can help."""
 
 
-@record
-class MemberEnd:
+class MemberEnd(Frozen):
     """How one member's `pitstop run` ended; 128 + signal when it was killed.
 
     `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from pitstop.cluster import spec
 from pitstop.cluster.roster import STORES
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.gang_folder import Shape, member_dir
 
 HOST = "127.0.0.1"
 
 
-@record
-class Member:
+class Member(Frozen):
     """One process of the cluster; `needed`: the others cannot go on without it."""
 
     name: str

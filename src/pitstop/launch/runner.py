@@ -16,7 +16,7 @@ from pitstop.launch import member_process
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.attempt.gang import ASSEMBLING
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
@@ -37,8 +37,7 @@ _SUSPEND_SECONDS = 2.0
 _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 
-@record
-class LaunchRequest:
+class LaunchRequest(Frozen):
     """What is started: the members, the leader first, and what all of them get.
 
     `linger_seconds`: for the others when the leader has ended; then come `grace_seconds`, and a

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pitstop.cluster import spec
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.launch.plan import config
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
 
 _WORKER = "worker"
@@ -33,8 +33,7 @@ class NotInSlurm(UserError):
         )
 
 
-@record
-class SlurmTask:
+class SlurmTask(Frozen):
     """One task of a step; `nodes` as Slurm writes them, `tasks_on` how many each has."""
 
     index: int

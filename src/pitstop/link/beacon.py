@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 SIZE_BYTES = 4096
 _MAGIC = 0x504F545354495031  # "1PITSTOP", little endian
@@ -79,8 +79,7 @@ class Stop(enum.IntEnum):
     NOW = 2
 
 
-@record
-class Progress:
+class Progress(Frozen):
     """The trainer's position as last written.
 
     Attributes:

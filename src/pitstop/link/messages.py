@@ -15,7 +15,7 @@ from dataclasses import field, fields
 from typing import Any, ClassVar, TypeAlias
 
 from pitstop.link.beacon import MOST_NAME_BYTES
-from pitstop.record import CHECKS, build, record
+from pitstop.record import CHECKS, Frozen, build
 
 Count: TypeAlias = int
 """Not negative, and no more than a word of the beacon holds."""
@@ -39,8 +39,7 @@ SOME = -1
 """Of open files: how many depends."""
 
 
-@record
-class Message:
+class Message(Frozen):
     """Base of all messages: what it is called on the wire, and how many open files come with it."""
 
     type: ClassVar[str] = ""
@@ -59,14 +58,12 @@ class Message:
 MESSAGES: dict[str, type[Message]] = {}
 
 
-@record
 class UnknownMessage(Message):
     """A message that this version does not know: nobody handles it."""
 
     name: str
 
 
-@record
 class MalformedMessage(Message):
     """What came in the place of a message, and what is wrong with it."""
 
@@ -76,7 +73,6 @@ class MalformedMessage(Message):
 # -- of the process that trains -----------------------------------------------------
 
 
-@record
 class Hello(Message):
     """To the supervisor: this process is going to train."""
 
@@ -86,14 +82,12 @@ class Hello(Message):
     argv: Sequence[str] = ()
 
 
-@record
 class EventReport(Message):
     """To the supervisor, also from its helpers: `events.to_record` of an event for the journal."""
 
     event: dict[str, Any]
 
 
-@record
 class ArenaOffer(Message, fds=1):
     """To the supervisor, which tells the persister: the shared memory for snapshots.
 
@@ -104,7 +98,6 @@ class ArenaOffer(Message, fds=1):
     backing: str = "memory"
 
 
-@record
 class SnapshotReport(Message):
     """To the supervisor: a snapshot in memory is whole.
 
@@ -118,7 +111,6 @@ class SnapshotReport(Message):
     durable: bool
 
 
-@record
 class VitalsReport(Message):
     """To the supervisor: what the flight recorder cannot see from outside.
 
@@ -134,14 +126,12 @@ class VitalsReport(Message):
     log_folder: str = ""
 
 
-@record
 class RestoreRequest(Message):
     """To the supervisor: asks for the image of a restore point."""
 
     checkpoint: FolderName
 
 
-@record
 class Welcome(Message, fds=1):
     """To the trainer, with the beacon: it may train.
 
@@ -165,7 +155,6 @@ class Welcome(Message, fds=1):
     refusal: str = ""
 
 
-@record
 class Refusal(Message):
     """To a client: what it asked for is not done; to a trainer: it may not train here."""
 
@@ -175,7 +164,6 @@ class Refusal(Message):
 # -- of the command line, and of a process that does not train --------------------------
 
 
-@record
 class ClientRequest(Message):
     """To the supervisor.
 
@@ -194,14 +182,12 @@ class ClientRequest(Message):
     now: bool = False
 
 
-@record
 class StatusAnswer(Message):
     """Its answer: a status, as `Status.to_json` gives it."""
 
     status: dict[str, Any]
 
 
-@record
 class CheckpointAnswer(Message):
     """Its answer: the checkpoint that was asked for is on disk."""
 
@@ -209,7 +195,6 @@ class CheckpointAnswer(Message):
     step: Count
 
 
-@record
 class RoleReport(Message):
     """To the supervisor: this process has a part in a cluster, as `events.RoleTaken` says.
 
@@ -221,7 +206,6 @@ class RoleReport(Message):
     cluster: dict[str, Any] = field(default_factory=dict)
 
 
-@record
 class ReleaseRequest(Message):
     """To the supervisor: this process is to be told when the training is over for it.
 
@@ -231,7 +215,6 @@ class ReleaseRequest(Message):
     waits: bool = True
 
 
-@record
 class ReleaseAnswer(Message):
     """Its answer: it ends, in order, with this exit code."""
 
@@ -241,28 +224,24 @@ class ReleaseAnswer(Message):
 # -- between the supervisor and the persister -----------------------------------------
 
 
-@record
 class TrainerPid(Message):
     """To the persister: who trains."""
 
     pid: Count
 
 
-@record
 class Load(Message):
     """To the persister: verify and load a checkpoint; the newest good one without a name."""
 
     checkpoint: str
 
 
-@record
 class ImageAnswer(Message, fds=SOME):
     """To the supervisor, which tells the trainer: a checkpoint (see `snapshot.loading`)."""
 
     checkpoint: FolderName
 
 
-@record
 class NoImage(Message):
     """The answer in the place of an image."""
 
@@ -270,21 +249,18 @@ class NoImage(Message):
     reason: str
 
 
-@record
 class Persist(Message):
     """To the persister: make the newest snapshot durable."""
 
     reason: str
 
 
-@record
 class Keep(Message):
     """To the persister: this checkpoint stays until another one is named; empty for none."""
 
     checkpoint: str
 
 
-@record
 class Persisted(Message):
     """Its answer; sequence 0: there was nothing newer."""
 
@@ -292,7 +268,6 @@ class Persisted(Message):
     seconds: float
 
 
-@record
 class PersistFailed(Message):
     """Its answer when it could not."""
 
@@ -302,12 +277,10 @@ class PersistFailed(Message):
 # -- between the supervisor and both helpers ------------------------------------------
 
 
-@record
 class Finish(Message):
     """To a helper: do what was asked for before, then end."""
 
 
-@record
 class Finished(Message):
     """Its answer, before it ends."""
 
@@ -315,19 +288,16 @@ class Finished(Message):
 # -- between the supervisor and the uploader of a mirror --------------------------------
 
 
-@record
 class Say(Message):
     """To the supervisor, before the run begins: a line for the user."""
 
     line: str
 
 
-@record
 class Opened(Message):
     """To the supervisor: the local folder is ready to be used."""
 
 
-@record
 class NotOpened(Message):
     """To the supervisor: it is not, and the uploader ends; `by_user`: the user must act."""
 
@@ -336,12 +306,10 @@ class NotOpened(Message):
     by_user: bool
 
 
-@record
 class Changed(Message):
     """To the uploader: the local folder is to be used, and there may be something new in it."""
 
 
-@record
 class Abandon(Message):
     """To the uploader: tell what is left, and end."""
 

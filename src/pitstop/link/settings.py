@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 ENV_STACKS = "PITSTOP_STACKS"
 """Environment variable: the file that stacks are appended to."""
@@ -51,8 +51,7 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-@record
-class Settings:
+class Settings(Frozen):
     """Settings of one attempt.
 
     Attributes:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 
 from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
 from pitstop.link.messages import MalformedMessage, Message, UnknownMessage, message_in
-from pitstop.record import record
+from pitstop.record import Frozen
 
 PROTOCOL = 2
 _HEAD = struct.Struct("<IB")
@@ -35,8 +35,7 @@ def _timeval(seconds: float) -> bytes:
     return struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
 
 
-@record
-class Received:
+class Received(Frozen):
     """A message, and descriptors that the receiver now owns."""
 
     message: Message

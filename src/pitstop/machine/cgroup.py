@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pitstop.machine.kernel_file import Mount, mounts, read_number, read_text, table
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _UNLIMITED_BYTES = 1 << 62
 """v1 has no word for "no limit"; it shows the largest page-aligned number."""
 
 
-@record
-class MemoryCgroup:
+class MemoryCgroup(Frozen):
     """Where the memory controller keeps the counters of a process; `top` is all that is visible."""
 
     version: int
@@ -27,8 +26,7 @@ class MemoryCgroup:
     top: Path
 
 
-@record
-class MemoryCounters:
+class MemoryCounters(Frozen):
     """Counters of one memory cgroup, and the least limit of it and its ancestors; None for none."""
 
     oom_kills: int | None
@@ -37,8 +35,7 @@ class MemoryCounters:
     peak_bytes: int | None
 
 
-@record
-class _Names:
+class _Names(Frozen):
     """How one version of the controller names its files, and the cache in `memory.stat`."""
 
     events: str

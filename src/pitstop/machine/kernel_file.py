@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _READ_BYTES = 1 << 16
 
 
-@record
-class Mount:
+class Mount(Frozen):
     """A mounted file system; `device` is "major:minor", `root` the part of it that is seen."""
 
     path: str

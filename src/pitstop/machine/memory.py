@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pitstop.machine import cgroup
 from pitstop.machine.kernel_file import read_text, size_bytes, table
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _UNKNOWN_BYTES = 1 << 62
 _FULL_AVERAGE = re.compile(r"^full avg10=([0-9.]+)", re.MULTILINE)
@@ -32,8 +32,7 @@ def available_bytes(root: Path = Path("/")) -> int:
     return min((each for each in (free, left) if each is not None), default=_UNKNOWN_BYTES)
 
 
-@record
-class MemoryPressure:
+class MemoryPressure(Frozen):
     """What was read at one moment; None where the kernel does not show it.
 
     `stalled_share`: of the last ten seconds, in which all of our cgroup, or of the machine, waited.

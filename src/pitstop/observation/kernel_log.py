@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _RECORD_BYTES = 8192
 
@@ -34,16 +34,14 @@ _CALIBRATED_TO = 2e-5
 """By this share of the time since the boot two clocks of one counter may differ."""
 
 
-@record
-class KernelMessage:
+class KernelMessage(Frozen):
     """A message of the kernel, and its time since the boot without that of sleep, if it has one."""
 
     text: str
     stamp_seconds: float | None
 
 
-@record
-class OomKill:
+class OomKill(Frozen):
     """One line of the kernel log about a process killed for memory.
 
     `pid`: as the kernel counts, which differs inside a pid namespace.  `command`: the first 15

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from pitstop.events import JobSeen
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _STILL_GOING_ON = frozenset({"RUNNING", "COMPLETING", "RUN", "R", "E", ""})
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\S*)")
@@ -36,8 +36,7 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@record
-class SchedulerAnswer:
+class SchedulerAnswer(Frozen):
     """What a scheduler said of a job: its state, and why, in its own words."""
 
     state: str = ""
@@ -48,8 +47,7 @@ class SchedulerAnswer:
         return self.state not in _STILL_GOING_ON or bool(self.reason)
 
 
-@record
-class Question:
+class Question(Frozen):
     """A command that asks for a job, and how its output is read."""
 
     words: tuple[str, ...]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pitstop.machine.kernel_file import read_text, stat_fields
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _STATE, _UTIME, _STIME = 0, 11, 12
@@ -31,8 +31,7 @@ _WAITING = {
 }
 
 
-@record
-class ThreadFact:
+class ThreadFact(Frozen):
     """One thread at one moment.
 
     Attributes:

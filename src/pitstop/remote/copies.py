@@ -10,7 +10,7 @@ from pathlib import Path
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import RunFolderInvalid
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.remote import plan
 from pitstop.remote.storage import Storage
 from pitstop.store import run_folder
@@ -19,8 +19,7 @@ from pitstop.store.manifest import MANIFEST_FILE, Manifest
 from pitstop.store.manifest import decode as decode_manifest
 
 
-@record
-class StoredManifest:
+class StoredManifest(Frozen):
     """A manifest in the mirror; `manifest` is None when it cannot be believed."""
 
     name: str

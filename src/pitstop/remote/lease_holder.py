@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 from pitstop.remote.plan import LEASE_KEY
 from pitstop.remote.storage import Storage, StorageFault
 from pitstop.store.format import parsed
@@ -35,8 +35,7 @@ _FORMAT = "pitstop-lease"
 _LOOK_SECONDS = 1.0
 
 
-@record
-class Lease:
+class Lease(Frozen):
     """The holder of a mirror: a promise between runs of Pitstop, not a lock, see docs/remote.md.
 
     `machine`: one boot of one machine, and the process ids that `pid` counts among.

@@ -12,7 +12,7 @@ from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.events import CheckpointCommitted
 from pitstop.journal import decode
 from pitstop.machine.regular_file import read_regular
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.remote.copies import read_identity, read_manifests
 from pitstop.remote.fetch import fetch_run
 from pitstop.remote.lease_holder import LeaseHolder
@@ -35,8 +35,7 @@ class MirrorChoice(enum.Enum):
     BESIDE = "beside"
 
 
-@record
-class MirrorSide:
+class MirrorSide(Frozen):
     """How far one of the two copies of a run is.
 
     Both begin alike, and may go on apart: of two copies of one line the journal of the one begins

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from pitstop.errors import UserError
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
 _RUNS = Path("runs")
@@ -16,8 +16,7 @@ class PlaceInvalid(UserError):
     """The URL names no folder that a run can be mirrored to."""
 
 
-@record
-class RemotePlace:
+class RemotePlace(Frozen):
     """A folder at a URL, without a slash at its end."""
 
     url: str

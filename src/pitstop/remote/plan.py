@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE, Manifest
 from pitstop.store.names import is_shared, lasting_name
 from pitstop.store.run_folder import CHECKPOINTS_DIR
@@ -51,8 +51,7 @@ def _file_key(name: str, sequence: int, file: str) -> str:
     return f"{CHECKPOINTS_DIR}/{name}/{file}"
 
 
-@record
-class LocalFile:
+class LocalFile(Frozen):
     """A file of a checkpoint; `stamp` is another one when its content is another one."""
 
     path: Path
@@ -60,8 +59,7 @@ class LocalFile:
     stamp: str
 
 
-@record
-class LocalCheckpoint:
+class LocalCheckpoint(Frozen):
     """A committed checkpoint in the local folder: its manifest, and its other files by key."""
 
     name: str
@@ -71,8 +69,7 @@ class LocalCheckpoint:
     files: Mapping[str, LocalFile]
 
 
-@record
-class RemoteObject:
+class RemoteObject(Frozen):
     """An object of the mirror: a file of a checkpoint, or a manifest, which needs other objects.
 
     `stamp`: of the local file that was sent; empty when it is not known what the object holds.
@@ -86,8 +83,7 @@ RemoteState = Mapping[str, RemoteObject]
 """What the mirror holds of checkpoints, by key."""
 
 
-@record
-class Put:
+class Put(Frozen):
     """Send a file; with its manifest a checkpoint is there."""
 
     key: str
@@ -95,8 +91,7 @@ class Put:
     checkpoint: LocalCheckpoint | None = None
 
 
-@record
-class Remove:
+class Remove(Frozen):
     """Remove an object; without its manifest a checkpoint is gone."""
 
     key: str

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.filesystem import read_fully
 from pitstop.store.image import Image
 
@@ -33,8 +33,7 @@ _HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc
 _PIECE_BYTES = 8 << 20
 
 
-@record
-class SlotHead:
+class SlotHead(Frozen):
     """What a whole slot says of itself.  `sequence` grows with every snapshot."""
 
     sequence: int
@@ -140,8 +139,7 @@ _SPARE_SHARE = 32
 """A slot is a 32nd larger than its first snapshot: two of them take 2.06 times the state."""
 
 
-@record
-class ArenaPlan:
+class ArenaPlan(Frozen):
     """Bytes of one slot, a multiple of the page size, and the place of both: "memory" or "file"."""
 
     slot_bytes: int

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pitstop.link.wire import close_all
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.increment import PreviousCheckpoint, joined, ledger_of
 from pitstop.store.manifest import Manifest
 from pitstop.store.reader import opened, read_state, read_tensors
@@ -22,8 +22,7 @@ from pitstop.store.reader import opened, read_state, read_tensors
 _Ranges = dict[str, list[tuple[int, int, int]]]
 
 
-@record
-class RestoreImage:
+class RestoreImage(Frozen):
     """A verified checkpoint: its table, then its files; `ledger`: what may be referred to."""
 
     fds: tuple[int, ...]

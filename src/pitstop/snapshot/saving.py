@@ -16,7 +16,7 @@ import numpy as np
 from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
 from pitstop.link.beacon import Beacon, Stop
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.snapshot import arena
 from pitstop.snapshot.arena import newest_slot
 from pitstop.store import increment
@@ -42,8 +42,7 @@ class SnapshotOverwritten(Exception):
     """The trainer reused the slot while it was read; a newer snapshot is coming."""
 
 
-@record
-class _Found:
+class _Found(Frozen):
     """A whole slot: the arena it is in, where, and what it says of itself."""
 
     fd: int

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 MODES = ("min", "max")
 _SMALLER_IS_BETTER = "loss error crossentropy divergence hinge poisson mae mse mape msle rmse"
 _LARGER_IS_BETTER = "acc accuracy auc precision recall score similarity correlation iou"
 
 
-@record
-class BestRule:
+class BestRule(Frozen):
     """Keep the `count` best checkpoints by a metric, `val_loss`; "min": smaller is better."""
 
     metric: str

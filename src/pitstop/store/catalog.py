@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
@@ -25,8 +25,7 @@ from pitstop.store.retention import RetentionPolicy, choose_expired
 REASON_FILE = "reason.txt"
 
 
-@record
-class CheckpointEntry:
+class CheckpointEntry(Frozen):
     """A checkpoint folder; its files may be damaged all the same, see `Catalog.verify`."""
 
     path: Path

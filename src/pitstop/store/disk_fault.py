@@ -8,11 +8,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from pitstop.errors import EnvironmentFault
-from pitstop.record import record
+from pitstop.record import Frozen
 
 
-@record
-class DiskFault:
+class DiskFault(Frozen):
     """A cause in plain words, and a remedy as one sentence."""
 
     cause: str

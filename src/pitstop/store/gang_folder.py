@@ -13,7 +13,7 @@ from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 from pitstop.events import JsonValue
 from pitstop.machine.regular_file import read_regular
 from pitstop.masking import masked_words
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
 from pitstop.store.format import GANG_KIND, check_format, format_members, parsed
@@ -23,8 +23,7 @@ MEMBERS_DIR = "members"
 MOST_OF_A_KIND = 1000
 
 
-@record
-class Shape:
+class Shape(Frozen):
     """How many members there are of each kind; the kinds are TensorFlow's, the leader's first."""
 
     chief: int = 0
@@ -54,8 +53,7 @@ class Shape:
         return ", ".join(words)
 
 
-@record
-class GangFolder:
+class GangFolder(Frozen):
     """The runs of one launch on disk; `gang_id`: random hex digits, never used for another one."""
 
     path: Path

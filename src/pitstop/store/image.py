@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from pitstop.errors import InternalFault
 from pitstop.events import JsonValue
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _DTYPES = (
     ("F64", "float64", 8),
@@ -56,8 +56,7 @@ _METADATA_KEY = "__metadata__"
 _NO_METADATA: Mapping[str, str] = MappingProxyType({})
 
 
-@record
-class TensorSpec:
+class TensorSpec(Frozen):
     """One tensor's name, safetensors dtype code and shape."""
 
     name: str
@@ -69,8 +68,7 @@ class TensorSpec:
         return math.prod(self.shape) * DTYPE_WIDTH_BYTES[self.dtype]
 
 
-@record
-class Placement:
+class Placement(Frozen):
     """Where a tensor lies.  offset_bytes counts from the start of the image."""
 
     spec: TensorSpec
@@ -82,8 +80,7 @@ class Placement:
         return self.offset_bytes + self.size_bytes
 
 
-@record
-class Image:
+class Image(Frozen):
     """A whole tensors file but for its data; `header` includes its length and the padding."""
 
     header: bytes

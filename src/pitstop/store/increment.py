@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.digest import CHUNK_BYTES, DIGEST_BYTES
 from pitstop.store.image import Image, Placement, TensorSpec, plan_image
 from pitstop.store.manifest import TENSORS_FILE, FileEntry, Manifest, Part, TensorEntry
@@ -29,16 +29,14 @@ MOST_FILES = 8
 """Files that one checkpoint refers to, at most."""
 
 
-@record
-class PreviousTensor:
+class PreviousTensor(Frozen):
     """A tensor of the last checkpoint: its entry, and the digests of its chunks."""
 
     entry: TensorEntry
     chunks: bytes
 
 
-@record
-class PreviousCheckpoint:
+class PreviousCheckpoint(Frozen):
     """What the last checkpoint holds, for the next one to refer to, by lasting names of files."""
 
     folder: Path
@@ -51,16 +49,14 @@ class PreviousCheckpoint:
         return self.folder / (TENSORS_FILE if own else name)
 
 
-@record
-class Extent:
+class Extent(Frozen):
     """Bytes of the snapshot's image, from its start."""
 
     offset_bytes: int
     size_bytes: int
 
 
-@record
-class WritePlan:
+class WritePlan(Frozen):
     """How a snapshot becomes a checkpoint.
 
     `image`: the file that is written; `extents`: what it takes from the snapshot, in its own order.
@@ -73,8 +69,7 @@ class WritePlan:
     links: Mapping[str, FileEntry]
 
 
-@record
-class _Segment:
+class _Segment(Frozen):
     """Some bytes of a tensor: kept in `part`, or to be written."""
 
     start_bytes: int

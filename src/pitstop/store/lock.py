@@ -18,7 +18,7 @@ from pathlib import Path
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.machine.regular_file import NoRegularFile, open_regular
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 from pitstop.store.disk_fault import explained
 from pitstop.store.format import parsed
 
@@ -27,8 +27,7 @@ _PAUSE_SECONDS = 0.01
 _MAX_RECORD_BYTES = 64 * 1024
 
 
-@record
-class LockRecord:
+class LockRecord(Frozen):
     """Who holds a run; `socket` is the path of its control socket, empty when it has none.
 
     `start_time_ticks`: of that process, since the boot; with the pid it names one process for good.

@@ -16,7 +16,7 @@ from typing import TypeVar
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.record import MemberReader, build, checker, record
+from pitstop.record import Frozen, MemberReader, build, checker
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members, parsed
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
@@ -41,8 +41,7 @@ _FORMS = {
 }
 
 
-@record
-class Part:
+class Part(Frozen):
     """Some bytes of a tensor: `size_bytes` from `offset_bytes` of a file of the checkpoint."""
 
     file: str
@@ -50,8 +49,7 @@ class Part:
     size_bytes: int
 
 
-@record
-class TensorEntry:
+class TensorEntry(Frozen):
     """One tensor: its type, its checksum (see `store.digest`), and its bytes, in order."""
 
     dtype: str
@@ -61,16 +59,14 @@ class TensorEntry:
     parts: tuple[Part, ...]
 
 
-@record
-class FileEntry:
+class FileEntry(Frozen):
     """One file of the checkpoint; the checksum of a tensors file covers its header only."""
 
     size_bytes: int
     xxh3_64: str
 
 
-@record
-class CheckpointInfo:
+class CheckpointInfo(Frozen):
     """Where in the training a checkpoint was taken, and why.
 
     Attributes:
@@ -102,8 +98,7 @@ class CheckpointInfo:
     non_finite: tuple[str, ...] = ()
 
 
-@record
-class Manifest:
+class Manifest(Frozen):
     """What a checkpoint promises; `sequence`, its number in the run, grows with every commit."""
 
     sequence: int

@@ -10,7 +10,7 @@ from typing import Any
 
 from pitstop.errors import RunFolderUnwritable
 from pitstop.machine.regular_file import read_regular
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.best_rule import BestRule, parse_best_rule
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
@@ -22,8 +22,7 @@ _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 RETENTION_FILE = "retention.json"
 
 
-@record
-class RetentionPolicy:
+class RetentionPolicy(Frozen):
     """What is kept; everything that no rule names is given up.
 
     In any case the newest checkpoint is kept, the newest whose weights are finite, the ends of

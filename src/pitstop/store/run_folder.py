@@ -14,7 +14,7 @@ from pathlib import Path
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
-from pitstop.record import build, record
+from pitstop.record import Frozen, build
 from pitstop.store.disk_fault import explain, explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
 from pitstop.store.format import RUN_KIND, check_format, format_members, parsed
@@ -41,8 +41,7 @@ _ELSEWHERE = "Move the folder away, or use another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
-@record
-class RunIdentity:
+class RunIdentity(Frozen):
     """What a run is.
 
     `run_id`: random hex digits.  `command`: that it was created with, secrets masked, and `cwd`,
@@ -68,8 +67,7 @@ def decode_identity(data: bytes) -> RunIdentity:
     return build(RunIdentity, "run", {"entropy": members.get("run_id"), **members})
 
 
-@record
-class RunFolder:
+class RunFolder(Frozen):
     """A run on disk: its place and its identity."""
 
     path: Path

@@ -14,7 +14,7 @@ from pitstop.events import JsonValue
 from pitstop.flight.sample import Sample, TrainingSample
 from pitstop.journal import Entry, events_of
 from pitstop.link.beacon import Phase, Progress
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
@@ -41,8 +41,7 @@ _PUBLIC: Mapping[State, str] = {
 }
 
 
-@record
-class Status:
+class Status(Frozen):
     """A run's status; None where a thing is not known (yet).
 
     Attributes:

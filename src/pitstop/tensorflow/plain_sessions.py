@@ -24,7 +24,7 @@ import tensorflow as tf
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
 from pitstop.engine.state_capture import Exactness
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn
 
@@ -58,8 +58,7 @@ def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> No
         wrap(api, "get_checkpoint_state", _find)
 
 
-@record
-class _Saved:
+class _Saved(Frozen):
     """The newest checkpoint that the next run of the script finds, at a global step.
 
     `save` saves the session to a path of this kind, with another number. `ahead`: its number less

@@ -18,7 +18,7 @@ from pitstop.engine.state_capture import Exactness, Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
 from pitstop.link.beacon import Phase
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _ANEW = "its input and random streams start over"
 _BY_SCRIPT = f"the script itself saves its variables and step, in {{folder}}; {_ANEW}"
@@ -50,8 +50,7 @@ class Supervisor(Protocol):
         """Leaves the script of a server with this exit code."""
 
 
-@record
-class Keeping:
+class Keeping(Frozen):
     """Who saves a training: whether it goes on there, and what a resume is like.
 
     `restores`: it is this process that restores it.

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pitstop.errors import PitstopError
 from pitstop.plain_text import plain
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.report.page.element import policy
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage, Pages
@@ -27,8 +27,7 @@ from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage, Pages
 _LOCAL = "localhost"
 
 
-@record
-class Rules:
+class Rules(Frozen):
     """What is let in.
 
     `token`: every request has to carry it.  `hosts`: names, besides addresses and localhost, by
@@ -40,8 +39,7 @@ class Rules:
     can_control: bool = True
 
 
-@record
-class NotAdmitted:
+class NotAdmitted(Frozen):
     """A request that is not served, and why."""
 
     status: HTTPStatus

@@ -12,7 +12,7 @@ from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
@@ -25,8 +25,7 @@ from pitstop.supervisor.records.notices import NO_TRAINING
 _UNKNOWN_FAILURE = 1 << 8
 
 
-@record
-class EndVerdict:
+class EndVerdict(Frozen):
     """The final lifecycle event and the exit code of `pitstop run`."""
 
     signal: Trigger

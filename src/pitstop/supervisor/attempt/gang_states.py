@@ -8,15 +8,14 @@ from dataclasses import field
 from pitstop.cluster.messages import Muster
 from pitstop.cluster.resume_agreement import mark_of
 from pitstop.events import GangFormed
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import CheckpointInfo
 
 _MOST_GANGS = 200
 
 
-@record
-class GangStates:
+class GangStates(Frozen):
     """What there is to go on from, newest first.
 
     `names`: of the checkpoints, by their marks, see `cluster.resume_agreement`.  `gangs`: all that

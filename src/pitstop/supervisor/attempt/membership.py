@@ -25,7 +25,7 @@ from pitstop.events import (
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase
 from pitstop.machine.own_process import is_suspended
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import RequestDesk
@@ -48,8 +48,7 @@ _WITHOUT_STEPS = 10
 """So many more, where other workers may be at work."""
 
 
-@record
-class _LostMember:
+class _LostMember(Frozen):
     """A member that is gone; since when (CLOCK_MONOTONIC) and at which step nothing is done.
 
     `stores`: it had variables; else steps that it had been given may never end.

@@ -19,7 +19,7 @@ from pitstop.link.messages import Welcome
 from pitstop.link.settings import ENV_STACKS
 from pitstop.link.wire import PROTOCOL
 from pitstop.observation.observer import Observer
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock
 from pitstop.store.run_folder import RunFolder
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from pitstop.supervisor.stops.cloud import PreemptionWatch
 
 
-@record
-class AttemptPlan:
+class AttemptPlan(Frozen):
     """What an attempt is to do; `resumes`: there is a checkpoint to go on from."""
 
     request: RunRequest
@@ -134,8 +133,7 @@ class AttemptPlan:
         return (*changes, self.threads.notice) if self.threads.kept else changes
 
 
-@record
-class RunContext:
+class RunContext(Frozen):
     """What all attempts of one call share; `program`: the file that the first word names."""
 
     stack: ExitStack
@@ -166,8 +164,7 @@ class RunContext:
         return self.stack.enter_context(closing(ClusterLink(os.environ)))
 
 
-@record
-class AttemptResources:
+class AttemptResources(Frozen):
     """What an attempt works with, opened and closed by `supervise`."""
 
     run: RunContext
@@ -189,8 +186,7 @@ class AttemptResources:
         self.tee.resize(self.screen.script_size())
 
 
-@record
-class RunningCommand:
+class RunningCommand(Frozen):
     """The command's main process, and what is observed of it from its start on."""
 
     main: TrainerProcess | AdoptedProcess

@@ -14,7 +14,7 @@ from pathlib import Path
 from pitstop.events import JsonValue, SpareReady
 from pitstop.link.settings import EAGER, ENV_SPARE
 from pitstop.machine.memory import available_bytes
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.process import StandardStreams
 from pitstop.supervisor.terminal.output import ChannelEnds, open_channels
@@ -24,8 +24,7 @@ _MEMORY_BYTES = 2 << 30
 """Less than this left, and there is none: it would take some hundred MB of it."""
 
 
-@record
-class SparePlan:
+class SparePlan(Frozen):
     """What is started, for the next attempt, whose `environment` it gets.
 
     `imports`: the list of what it imports, which the trainer leaves.  `fingerprint`: an attempt
@@ -39,8 +38,7 @@ class SparePlan:
     eager: bool = False
 
 
-@record
-class _Started:
+class _Started(Frozen):
     plan: SparePlan
     pid: int
     pidfd: int

@@ -10,7 +10,7 @@ from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.link import messages
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.machine.own_process import is_suspended
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.occurrences import EventLoop
@@ -34,8 +34,7 @@ def _stop_request(connection: Connection, request: messages.ClientRequest) -> ev
     )
 
 
-@record
-class _Waiting:
+class _Waiting(Frozen):
     """The checkpoint that a client waits for: of this step or a later one, of this name if any.
 
     `of_all`: one that all members have which train together.

@@ -11,7 +11,7 @@ from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.machine.own_process import is_suspended
 from pitstop.observation import thread_facts
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.hangs import watchdog
 from pitstop.supervisor.hangs.stack_dump import StackAnswer, StackRequest
 from pitstop.supervisor.hangs.standstill import HangEvidence, Standstill, judge
@@ -28,8 +28,7 @@ _STOPPED_SECONDS = 5.0
 """A process that is suspended for longer is told of."""
 
 
-@record
-class _Notified:
+class _Notified(Frozen):
     """A standstill that was told of: when (CLOCK_MONOTONIC), how long it was by then, and where."""
 
     at_seconds: float

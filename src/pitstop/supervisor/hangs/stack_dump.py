@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pitstop.link.settings import STACKS_SIGNAL
 from pitstop.machine.own_process import catches
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.processes import family
 
 _HEAD = re.compile(r"^(?:Current thread|Thread) 0x(?P<id>[0-9a-f]+) .*most recent call first")
@@ -24,8 +24,7 @@ _NO_STACKS = "the Python stacks of the trainer (it does not answer)"
 _NO_FILE = "the Python stacks of the trainer (the disk cannot be written)"
 
 
-@record
-class StackFrame:
+class StackFrame(Frozen):
     """One call: the source file, its line (0 when not known), and the function."""
 
     file: str
@@ -40,8 +39,7 @@ class StackFrame:
         return f"{self.file}:{self.line} in {self.function}()"
 
 
-@record
-class Stack:
+class Stack(Frozen):
     """The calls of one thread, innermost first."""
 
     frames: tuple[StackFrame, ...]
@@ -68,8 +66,7 @@ def parse(text: str) -> tuple[Stack, ...]:
     return tuple(Stack(tuple(frames)) for frames in reversed(stacks))
 
 
-@record
-class StackAnswer:
+class StackAnswer(Frozen):
     """Stacks of the trainer's threads, the main one first; the file of all; what is `missing`."""
 
     stacks: tuple[Stack, ...] = ()

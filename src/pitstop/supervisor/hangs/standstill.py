@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pitstop.link.beacon import Phase
 from pitstop.observation.thread_facts import ThreadFact
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.hangs.stack_dump import Stack, StackFrame
 
 _MOST_FRAMES = 12
@@ -27,8 +27,7 @@ _SAVING = ("pitstop/engine/copier.py", "pitstop/snapshot/")
 _TERMINAL = ("/dev/pts/", "/dev/tty")
 
 
-@record
-class HangEvidence:
+class HangEvidence(Frozen):
     """What was found when the silence had become too long; the main thread comes first."""
 
     phase: Phase
@@ -37,8 +36,7 @@ class HangEvidence:
     dead_workers: tuple[str, ...] = ()
 
 
-@record
-class Standstill:
+class Standstill(Frozen):
     """What a training that makes no progress does, and the calls that say it, innermost first.
 
     `doing` as in `events.TrainingStalled`, or "person", at a terminal or in a debugger: no

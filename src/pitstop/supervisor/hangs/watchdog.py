@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import field, replace
 
 from pitstop.link.beacon import Phase
-from pitstop.record import record
+from pitstop.record import Frozen
 
 LOOK_SECONDS = 1.0
 
@@ -33,8 +33,7 @@ DRAWING = PACED | {Phase.FIRST_STEP}
 """Phases that wait for the input."""
 
 
-@record
-class HangPolicy:
+class HangPolicy(Frozen):
     """What is done about a standstill.
 
     Attributes:
@@ -52,8 +51,7 @@ class HangPolicy:
         return "restart" if lost and self.action == "warn" else self.action
 
 
-@record
-class Observation:
+class Observation(Frozen):
     """What is seen of the trainer at one moment.
 
     `mark` changes with every progress.  `busy`: its processes compute, or read and write.
@@ -69,8 +67,7 @@ class Observation:
     worker_died: bool = False
 
 
-@record
-class IdleTime:
+class IdleTime(Frozen):
     """The last look, and how long there was no progress: idle, and busy with something.
 
     `longest_seconds`: by phase, the longest silence that ended with progress.

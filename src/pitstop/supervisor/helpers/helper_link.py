@@ -14,7 +14,7 @@ from pathlib import Path
 from pitstop.link.messages import ArenaOffer, Finish, Finished, Keep, Message, TrainerPid
 from pitstop.link.settings import own_environment
 from pitstop.link.wire import Connection, Received, pair
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.process import StandardStreams
@@ -99,8 +99,7 @@ def spawn_module(
 _MODULE = "pitstop.snapshot.persister"
 
 
-@record
-class PersisterPlan:
+class PersisterPlan(Frozen):
     """What a persister is started with; it keeps the lock, too, and heeds no signals."""
 
     run_dir: Path

@@ -11,7 +11,7 @@ from pitstop.errors import PeerClosed
 from pitstop.events import from_record
 from pitstop.link import messages
 from pitstop.link.wire import Received
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.helpers.helper_link import PersisterLink
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
@@ -41,8 +41,7 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
     return min(max(optimum, LEAST_INTERVAL_SECONDS), by_cost)
 
 
-@record
-class Persisting:
+class Persisting(Frozen):
     """What is known about snapshots and checkpoints of one attempt.
 
     The persister always takes the newest whole snapshot: there is nothing to choose but the moment.

@@ -6,7 +6,7 @@ import math
 
 from pitstop.events import StopDeadlinePassed
 from pitstop.link.beacon import Phase, Progress
-from pitstop.record import record
+from pitstop.record import Frozen
 
 TERMINATE_GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL."""
@@ -21,8 +21,7 @@ _PARENT_SECONDS = 15.0
 """For the script whose child has trained, stopped and ended: it may wait for it for ever."""
 
 
-@record
-class Patience:
+class Patience(Frozen):
     """How long to wait for the trainer, counted from the stop request, and why, for the journal."""
 
     seconds: float

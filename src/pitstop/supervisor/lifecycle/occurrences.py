@@ -15,29 +15,26 @@ from typing import Any, Protocol, TypeAlias
 from pitstop.events import Event, RoleTaken, StopRequested
 from pitstop.link.messages import ArenaOffer, Hello, Message
 from pitstop.link.wire import Connection
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 
 
-class Told:
+class Told(Frozen):
     """Base of what only the loop is told."""
 
 
-@record
 class StopAsked(Told):
     """Somebody asks for a stop; it is journaled if it still counts."""
 
     event: StopRequested
 
 
-@record
 class StopAfterEpochAsked(Told):
     """Somebody asks for a stop when the epoch under way has ended."""
 
     event: StopRequested
 
 
-@record
 class RoleAsked(Told):
     """A process has a part in a cluster; it is journaled if the attempt is still under way.
 
@@ -48,14 +45,12 @@ class RoleAsked(Told):
     cluster: Mapping[str, Any]
 
 
-@record
 class StatusAsked(Told):
     """A client waits for the status."""
 
     connection: Connection
 
 
-@record
 class CheckpointAsked(Told):
     """A client waits for a checkpoint, with this name if it is not empty."""
 
@@ -63,7 +58,6 @@ class CheckpointAsked(Told):
     name: str
 
 
-@record
 class TrainingAsked(Told):
     """A process wants to train; the connection is the receiver's to close."""
 
@@ -71,19 +65,16 @@ class TrainingAsked(Told):
     hello: Hello
 
 
-@record
 class TrainerCameIn(Told):
     """The process with this id trains from now on."""
 
     pid: int
 
 
-@record
 class TrainerLeft(Told):
     """The process that trained has closed its connection."""
 
 
-@record
 class ArenaReceived(Told):
     """The trainer's memory for snapshots; the descriptor is the receiver's to close."""
 

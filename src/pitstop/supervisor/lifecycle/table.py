@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 
 from pitstop.errors import InternalFault
-from pitstop.record import record
+from pitstop.record import Frozen
 
 
 class State(enum.Enum):
@@ -68,8 +68,7 @@ class Instruction(enum.Enum):
     FINISH = "finish"
 
 
-@record
-class Transition:
+class Transition(Frozen):
     """The state that follows, and what to do on the way, in order."""
 
     state: State

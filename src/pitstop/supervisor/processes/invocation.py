@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _ENV = "env"
@@ -20,8 +20,7 @@ _NOTEBOOK = "kernel_launcher"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@record
-class _WrapperForm:
+class _WrapperForm(Frozen):
     """How a wrapper is called: options that take a value, words before the program."""
 
     valued: frozenset[str] = frozenset()
@@ -76,8 +75,7 @@ class InvocationKind(enum.Enum):
     PROGRAM = "program"
 
 
-@record
-class Invocation:
+class Invocation(Frozen):
     """A command in its parts.
 
     `target`: a script's path as it was given, a module's or a program's name, or code.  `options`:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pitstop
 from pitstop.errors import CommandNotExecutable, CommandNotFound, EnvironmentFault, PitstopError
 from pitstop.link.settings import ENV_SOCKET
-from pitstop.record import record
+from pitstop.record import Frozen
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -23,8 +23,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-@record
-class StandardStreams:
+class StandardStreams(Frozen):
     """Descriptors that a new process gets as its input and output, -1 to inherit ours."""
 
     stdout: int = -1
@@ -37,8 +36,7 @@ class StandardStreams:
         return [(fd, to) for fd, to in pairs if fd >= 0]
 
 
-@record
-class Exit:
+class Exit(Frozen):
     """A process that ended, as `os.wait4` tells; `usage` is None where it is no child of ours."""
 
     pid: int

@@ -8,12 +8,11 @@ from typing import Any
 
 from pitstop import events
 from pitstop.cluster.spec import EVALUATOR
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.records.history import BestEpoch, better
 
 
-@record
-class AttemptState:
+class AttemptState(Frozen):
     """The facts that later decisions and the status need.
 
     Attributes:

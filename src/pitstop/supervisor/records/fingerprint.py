@@ -13,7 +13,7 @@ from pitstop.cluster import spec
 from pitstop.events import EnvironmentChanged, JsonValue, Notice
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import masked, masked_words
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.processes.invocation import InvocationKind, parse
 
 THREADS_VARIABLE = "TF_NUM_INTRAOP_THREADS"
@@ -57,8 +57,7 @@ HASH_SEED = "PYTHONHASHSEED"
 _LARGEST_HASH_SEED = 2**32 - 1
 
 
-@record
-class Threads:
+class Threads(Frozen):
     """How many threads an op of TensorFlow is split over, and how many CPUs there are.
 
     The last bits of sums change with the number.  TensorFlow takes as many as there are CPUs, or as

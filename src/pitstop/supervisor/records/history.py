@@ -25,14 +25,13 @@ from pitstop.events import (
     TrainerStopped,
 )
 from pitstop.journal import Entry, events_of
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint
 
 _WATCHED = ("val_loss", "loss")
 
 
-@record
-class BestEpoch:
+class BestEpoch(Frozen):
     """The least value of a metric, and the epoch that it comes from, counted from 0."""
 
     metric: str
@@ -58,8 +57,7 @@ def best_of(epochs: Iterable[EpochEnded]) -> BestEpoch | None:
     return best
 
 
-@record
-class Losses:
+class Losses(Frozen):
     """How often the run lost its memory: the whole machine or container, not a process.
 
     Only what ends trainer, supervisor and persister at once takes a run back to its last durable
@@ -115,8 +113,7 @@ def _was_lost(own: Sequence[Entry]) -> bool:
     return not ended and any(isinstance(each, AttemptStarted) for each in events)
 
 
-@record
-class History:
+class History(Frozen):
     """The attempts before this one, as far as they matter to it.
 
     `reached_step`: -1 when not known.  `environment`: the last fingerprint; `versions`: those of

@@ -10,7 +10,7 @@ from pathlib import Path
 from pitstop import events, journal
 from pitstop.durations import delay_seconds
 from pitstop.journal import Entry
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.lifecycle.table import State
@@ -51,8 +51,7 @@ CauseOf = Callable[[Path], str]
 """The cause that ended the last attempt of the run in a folder."""
 
 
-@record
-class RestartPolicy:
+class RestartPolicy(Frozen):
     """What one call of `pitstop run` does after a failure.
 
     `most`: how many restarts it makes.  `after_hang`: also after a standstill.  `divides`: goes on
@@ -66,8 +65,7 @@ class RestartPolicy:
     spare: bool | None = None
 
 
-@record
-class AttemptFailure:
+class AttemptFailure(Frozen):
     """An attempt that failed at a step; `may_pass`: as a fault from outside, whatever its cause."""
 
     cause: str
@@ -75,8 +73,7 @@ class AttemptFailure:
     may_pass: bool = False
 
 
-@record
-class Decision:
+class Decision(Frozen):
     """The wait until the next attempt; None for no further one, with the reason."""
 
     wait_seconds: float | None

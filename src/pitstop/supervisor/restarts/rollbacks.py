@@ -20,7 +20,7 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.link.settings import Settings
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.steps import has_grown
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder
@@ -35,8 +35,7 @@ _MOST_IN_A_ROW = 2
 _NEAR_STEPS = 50
 
 
-@record
-class _Target:
+class _Target(Frozen):
     """The state to go back to: a checkpoint with finite weights, or the beginning of the run."""
 
     checkpoint: str = ""

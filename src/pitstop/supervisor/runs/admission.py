@@ -16,7 +16,7 @@ from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
 from pitstop.journal import Entry, events_of
 from pitstop.masking import masked_words
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
@@ -31,8 +31,7 @@ WORKING_FOLDER = "the working folder"
 _Group = tuple[str, ...]
 
 
-@record
-class StartedCommand:
+class StartedCommand(Frozen):
     """What was started, where; empty where it is not on record.
 
     `script`: its absolute path without links.  `files`: digests of small files that the command

@@ -11,7 +11,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
 from pitstop.supervisor.processes.invocation import run_name
@@ -22,8 +22,7 @@ from pitstop.supervisor.runs.admission import StartedCommand, in_words, same_tar
 RUNS = Path("runs")
 
 
-@record
-class RunChoice:
+class RunChoice(Frozen):
     """A run's folder, which is there by now, and what to tell the user of it."""
 
     path: Path

@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 
 from pitstop.link.settings import Settings
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.restarts import RestartPolicy
@@ -16,8 +16,7 @@ PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
 """Of the machine's firmware, nobody's, or one of `stops.cloud.CLOUDS`."""
 
 
-@record
-class StopPolicy:
+class StopPolicy(Frozen):
     """What the user has chosen.
 
     `preemption`: one of `PREEMPTION_CHOICES`.  `stops_under_pressure`: else the run is saved, and
@@ -31,8 +30,7 @@ class StopPolicy:
     kill_after_seconds: float | None = None
 
 
-@record
-class RunRequest:
+class RunRequest(Frozen):
     """One call of `pitstop run`.
 
     Attributes:
@@ -66,8 +64,7 @@ class RunRequest:
     launcher_pid: int = 0
 
 
-@record
-class RunOutcome:
+class RunOutcome(Frozen):
     """How a call of `pitstop run` ended; attempt 0: none was needed."""
 
     state: str

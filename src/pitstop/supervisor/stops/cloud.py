@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pitstop.errors import EnvironmentFault
 from pitstop.events import Notice, StopRequested
 from pitstop.machine.kernel_file import read_text
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.stops import cloud_notice
 from pitstop.supervisor.stops.cloud_notice import MalformedNotice, PreemptionNotice
 
@@ -36,8 +36,7 @@ class MetadataUnavailable(EnvironmentFault):
     """The metadata server does not answer, or not as documented."""
 
 
-@record
-class MetadataAnswer:
+class MetadataAnswer(Frozen):
     """The HTTP status, the text, cut at 64 KiB, and the headers by name in lower case."""
 
     status: int

@@ -14,7 +14,7 @@ from typing import Any
 
 from pitstop.durations import duration
 from pitstop.events import Notice, StopRequested
-from pitstop.record import record
+from pitstop.record import Frozen
 
 EARLY_SECONDS = 120.0
 """Of a notice that comes earlier, the time until then is still trained."""
@@ -34,16 +34,14 @@ class MalformedNotice(ValueError):
     """A metadata server answered something that its documentation does not have."""
 
 
-@record
-class PreemptionNotice:
+class PreemptionNotice(Frozen):
     """The machine goes away: when, in seconds since the epoch; who takes it and why, for users."""
 
     ends_at_seconds: float
     reason: str
 
 
-@record
-class GoogleQuestion:
+class GoogleQuestion(Frozen):
     """A value of Compute Engine's metadata: what it may be; the last one ends the machine.
 
     `seconds`: from then to the end, at least; `gpu_seconds` where the machine has GPUs.

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from pitstop.events import Notice, StopRequested
 from pitstop.machine.memory import MemoryPressure
-from pitstop.record import record
+from pitstop.record import Frozen
 
 LOOKAHEAD_SECONDS = 5.0
 """Memory is short when, falling at its present rate, it would be gone in this time."""
@@ -46,8 +46,7 @@ class Shortage(enum.Enum):
     DISK = "disk space"
 
 
-@record
-class Reading:
+class Reading(Frozen):
     """What there is, and what is needed; None where it is not known.
 
     `falling_bytes`, `swapping_bytes`: in each of the last seconds, at least.  `stalled_share`: of

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from types import FrameType, MappingProxyType
 
 from pitstop.events import StopRequested
-from pitstop.record import record
+from pitstop.record import Frozen
 
 KUBERNETES_SECONDS = 30.0
 """`terminationGracePeriodSeconds` of a pod that names none; a pod cannot read its own."""
@@ -73,8 +73,7 @@ _OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
 _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
-@record
-class ReceivedSignal:
+class ReceivedSignal(Frozen):
     """A signal that arrived; `sender_pid` is None when the kernel, or the terminal, sent it.
 
     `action`: what it is to do; None for one that is no business of the user's.

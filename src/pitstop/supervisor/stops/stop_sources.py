@@ -12,7 +12,7 @@ from pathlib import Path
 from pitstop.durations import duration
 from pitstop.events import StopRequested
 from pitstop.machine.regular_file import open_regular
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
 MARGIN_SECONDS = 2.0
@@ -27,8 +27,7 @@ _READ_BYTES = 1000
 _LOOK_SECONDS = 0.25
 
 
-@record
-class TimeLimit:
+class TimeLimit(Frozen):
     """The time that a call of `pitstop run` has, from its start; it ends on CLOCK_MONOTONIC."""
 
     seconds: float

@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 
 from pitstop.masking import Masker
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.processes.process import StandardStreams
 from pitstop.supervisor.terminal.screen import Screen
 from pitstop.supervisor.terminal.status_line import Size
@@ -92,8 +92,7 @@ def _copy(source: int, target: int, start: int, end: int) -> None:
         start += len(piece)
 
 
-@record
-class Channel:
+class Channel(Frozen):
     """One way of the script's output to ours, for its descriptors 1, 2 or both.
 
     `terminal`: it is a pseudo-terminal; else a pipe.

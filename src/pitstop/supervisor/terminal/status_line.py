@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from pitstop.durations import duration
-from pitstop.record import record
+from pitstop.record import Frozen
 from pitstop.supervisor.status import Status, replay_text
 
 FEWEST_ROWS = 10
@@ -24,8 +24,7 @@ _INVERSE, _PLAIN = "\x1b[7m", "\x1b[0m"
 _OPEN_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*|\][^\x07\x1b]*|[ -/]*)$")
 
 
-@record
-class Size:
+class Size(Frozen):
     """Of a window, in character cells."""
 
     rows: int
