@@ -1,8 +1,6 @@
-"""The run's one record: append-only JSON lines, each with a checksum.
+"""The run's one record: append-only JSON lines.
 
-A line is a JSON object that ends in a `crc32` member computed over the bytes
-before it, so that a torn or altered line is noticed without a parser of our
-own.  Readers skip what does not check and say how many lines they skipped.
+Each ends in a `crc32` member computed over the bytes before it; what does not check is skipped.
 """
 
 from __future__ import annotations
@@ -119,15 +117,7 @@ class Journal:
     def append(
         self, event: Event, *, durable: bool = False, time_seconds: float | None = None
     ) -> None:
-        """Writes one line with one `write`.
-
-        Args:
-            durable: flush it to disk too.
-            time_seconds: when it happened, None for now.
-
-        Raises:
-            OSError: the disk is full or gone; the journal stays readable.
-        """
+        """Writes one line with one `write`, flushed if `durable`; `OSError` for a full disk."""
         seconds = time.time() if time_seconds is None else time_seconds
         line = encode(Entry(seconds, self.attempt, event))
         if self._torn:

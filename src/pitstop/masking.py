@@ -106,10 +106,7 @@ class Masker:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What may be kept of all that came; what may become a secret is held until its line ends.
-
-        The rest of that line is not: a log shows the last words of a script that was killed.
-        """
+        """What may be kept; what may become a secret is held until its line ends."""
         data, self._held = self._held + data, b""
         start = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         start += _first_doubt(data[start:], was_cut=len(data) >= _BLOCK_BYTES)

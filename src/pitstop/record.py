@@ -1,7 +1,6 @@
 """Frozen dataclasses that cost little to load, and how they are read from JSON.
 
-`dataclass(frozen=True)` compiles six methods for every class, which was most of what a command cost
-before it did anything.  A `Frozen` compiles its `__init__`, and shares the others with all of them.
+`dataclass(frozen=True)` compiles six methods for every class; a `Frozen` compiles its `__init__`.
 """
 
 from __future__ import annotations
@@ -55,12 +54,7 @@ def _values(record: Any) -> tuple[Any, ...]:
 
 
 def build(cls: type[_Record], name: str, body: Any, **readers: MemberReader) -> _Record:
-    """A record from a JSON object; members that the class does not have are dropped.
-
-    `name` is what an error calls the object; `readers` are of members that need their own.
-
-    Raises `ValueError` where a member is missing, or is not what its annotation says.
-    """
+    """A record from a JSON object, called `name` in errors; raises `ValueError`."""
     if not isinstance(body, dict):
         raise ValueError(f"its member {name!r} is missing")
     values = {member: read(name, body) for member, read in readers.items()}

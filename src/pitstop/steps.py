@@ -74,11 +74,7 @@ class StepTrace:
 
 
 def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
-    """Whether a loss went up for some steps before it was no number any more.
-
-    `losses` are of the last steps before, the oldest first; older records have the `last_finite`
-    only.
-    """
+    """Whether a loss, `last_finite` or the last ones, went up before it was no number."""
     if last_finite is None:
         return False
     if len(losses) < 3:
@@ -90,10 +86,7 @@ def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
 
 
 def read(path: Path) -> Iterator[StepRecord]:
-    """The whole records of a file in order; none when there is no such file.
-
-    A record cut short at the end, by a crash or a full disk, is left out.
-    """
+    """The whole records of a file in order; none when there is no such file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -106,10 +99,7 @@ def read(path: Path) -> Iterator[StepRecord]:
 
 
 def read_spaced(path: Path, most: int) -> tuple[StepRecord, ...]:
-    """At most so many records of a file, evenly spaced, the first and the last among them.
-
-    Costs the same for a run of any length; none when there is no such file.
-    """
+    """At most so many records of a file, evenly spaced, with the first and the last."""
     try:
         file = path.open("rb", buffering=0)
     except FileNotFoundError:

@@ -273,10 +273,7 @@ def _differing_tensors(one: Saved, other: Saved) -> list[str]:
 
 
 def _discarded(one: Saved, other: Saved) -> list[str]:
-    """Variables that one run still held and the other no longer, where all others are equal.
-
-    When Python gives a discarded model's back is no part of a training.
-    """
+    """Variables that one run alone still held, where all others are equal."""
     names = [] if _differing_tensors(one, other) else one.tensors.keys() ^ other.tensors.keys()
     return [f"{name} (of a discarded model)" for name in sorted(names)]
 

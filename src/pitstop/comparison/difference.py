@@ -21,10 +21,7 @@ _DTYPES = {
 
 
 def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
-    """What differs between two values of one variable of the same dtype and shape.
-
-    Raises `CheckpointCorrupt`, or `EnvironmentFault` where this process may not read one.
-    """
+    """How two values of one variable differ; raises `CheckpointCorrupt` or `EnvironmentFault`."""
     entry = one.tensors[name]
     before = read_tensor(one.path, one.manifest, name)
     after = read_tensor(other.path, other.manifest, name)

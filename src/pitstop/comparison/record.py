@@ -60,8 +60,8 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
 def is_decisive(name: str, *, read_ahead: bool) -> bool:
     """Whether runs that differ in this will differ in what they train.
 
-    With `read_ahead`, see `record.Saved`, random streams depend on timing.  So do the buffers
-    inside of a saved iterator, always; attributes of callbacks may be times.
+    With `read_ahead` random streams depend on timing, and buffers inside of a saved iterator always
+    do.
     """
     return name in POSITION or (name in RANDOM and not read_ahead)
 
@@ -217,10 +217,7 @@ class RunRecord:
 
 
 def load_run(path: Path) -> RunRecord:
-    """What the run at `path` left behind.
-
-    Raises `RunNotFound`, `FormatTooNew`, or a `UserError` where it holds no record of steps.
-    """
+    """What the run left behind; raises `RunNotFound`, `FormatTooNew` or a `UserError`."""
     folder = open_existing(path)
     entries = journal.read(folder.journal).entries
     trace = load_trace(folder)

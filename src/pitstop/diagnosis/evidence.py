@@ -171,10 +171,7 @@ class Evidence:
 
     @cached_property
     def state(self) -> str:
-        """The state of the attempt: running, completed, stopped or failed.
-
-        A bare log file does not tell: unknown.
-        """
+        """Of the attempt: running, completed, stopped, failed; unknown for a bare log file."""
         ended = self.last(events.AttemptEnded)
         if ended:
             return ended.state
@@ -217,11 +214,7 @@ class Evidence:
 
     @cached_property
     def raised(self) -> Raised | None:
-        """The exception that ended the script.
-
-        One that was printed counts only where nothing was reported and nothing
-        else explains the end: scripts print exceptions that they survive.
-        """
+        """What ended the script; a printed one only where nothing else explains the end."""
         event = self.last(events.ExceptionRaised)
         if event:
             told = parse(event.traceback).tracebacks

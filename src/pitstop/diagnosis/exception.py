@@ -175,10 +175,7 @@ def from_event(event: ExceptionRaised) -> Raised:
 
 
 def frame_of_ours(raised: Raised) -> Frame | None:
-    """Pitstop's frame that an exception came out of; None where it came out of other code.
-
-    What the standard library and numpy raise, their callers have brought about.
-    """
+    """Pitstop's frame that an exception came out of, be it by the standard library; else None."""
     if raised.module.partition(".")[0] == "pitstop":
         return None  # meant for the user, and says what to do
     others = (each for each in reversed(raised.frames) if not _STANDARD.search(each.posix_path))

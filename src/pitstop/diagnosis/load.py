@@ -34,10 +34,7 @@ MOST_SAMPLES = 600
 
 
 def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
-    """What a run's folder holds; `is_live`: its supervisor is still there.
-
-    Raises `RunNotFound` where the folder holds no journal, or an empty one.
-    """
+    """What a run's folder holds; raises `RunNotFound` where it has no journal, or an empty one."""
     path = run_dir / JOURNAL_FILE
     if not path.is_file():
         raise RunNotFound(
@@ -76,10 +73,7 @@ def cause_of(run_dir: Path) -> str:
 
 
 def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> Evidence:
-    """Evidence from a log file, and from how its process ended where that is known.
-
-    Raises `RunNotFound` where the file cannot be read.
-    """
+    """Evidence from a log file and its process' end; raises `RunNotFound` if unreadable."""
     if not path.is_file():
         raise RunNotFound(f"{path} is not a file.", "Give the log file of a training script.")
     try:

@@ -24,10 +24,7 @@ def steps(count: int) -> str:
 
 
 def place(step: int, epoch: int, step_in_epoch: int) -> str:
-    """Where in the training; the epoch is counted from 1, as Keras prints it.
-
-    A loop of the script's own has no epochs that are known: it stays in its first one.
-    """
+    """Where in the training, the epoch from 1; a loop of the script's own has none."""
     if epoch == 0 and step_in_epoch == step:
         return f"step {step:,}"
     return f"step {step:,} (epoch {epoch + 1}, batch {step_in_epoch})"

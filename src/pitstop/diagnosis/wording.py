@@ -43,7 +43,7 @@ def tell(
     missing: Iterable[str] = (),
     **values: object,
 ) -> Finding:
-    """The finding of that name; the `values` take the places that its words have for them.
+    """The finding of that name, with `values` in its words.
 
     `advice` and `missing` come before those of the table, and `confidence` takes its place.
     """

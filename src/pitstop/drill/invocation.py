@@ -50,11 +50,7 @@ def with_absolute_script(command: Sequence[str], folder: Path) -> tuple[str, ...
 
 
 def files_to_copy(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Files that the command names relative to this folder, but for the script.
-
-    Nobody can tell what the script reads from what it writes: with copies, it
-    finds the one and spoils none of the other.
-    """
+    """Files that the command names relative to this folder, but for the script."""
     words = command[_script_index(command, folder) + 1 :]
     return tuple(word for word in words if _is_inside(word) and _is_file(folder / word))
 

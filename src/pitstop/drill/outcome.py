@@ -35,10 +35,7 @@ class Interruption:
 def choose(
     last_step: int, epoch_ends: Sequence[int], kills: int, stops: int, seed: int
 ) -> tuple[Interruption, ...]:
-    """Where a run that ends after `last_step` is interrupted; kills first.
-
-    A run with fewer steps than interruptions gets fewer.
-    """
+    """Where a run that ends after `last_step` is interrupted; kills first."""
     generator = random.Random(seed)
     chosen = []
     named = _named_places(last_step, epoch_ends)
@@ -50,12 +47,7 @@ def choose(
 
 
 def checkpoint_interval_steps(last_step: int) -> int:
-    """Steps between the checkpoints of an interrupted run.
-
-    Often enough that a kill in the middle does not start over.  A kill comes
-    before its own step is saved, so that there is always something to compute
-    again.
-    """
+    """Steps between the checkpoints of an interrupted run: often enough not to start over."""
     return max(1, last_step // _CHECKPOINTS_PER_RUN)
 
 

@@ -48,10 +48,7 @@ class DrillFolder:
         return self.path / f"{name}.log"
 
     def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
-        """A working folder for a trial, with copies of these files of another folder.
-
-        Raises `RunFolderUnwritable` where the disk refuses.
-        """
+        """A folder for a trial, with copies of files; raises `RunFolderUnwritable`."""
         path = self.path / _WORK_DIR / name
         with _writing(self.path):
             path.mkdir(parents=True)
@@ -67,10 +64,7 @@ class DrillFolder:
 
 
 def make_folder(path: Path) -> DrillFolder:
-    """An empty folder for a drill; an earlier drill in it is removed.
-
-    Raises `RunFolderUnwritable`, or `RunFolderInvalid` where something else is there.
-    """
+    """An empty folder for a drill; raises `RunFolderUnwritable` or `RunFolderInvalid`."""
     with _writing(path):
         if path.exists() and not path.is_dir():
             raise RunFolderInvalid(f"{path} is a file.", "Give a folder with --run-dir.")
@@ -170,8 +164,7 @@ class _Runner:
 def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
     """Runs the script whole, then interrupted at each chosen point, and compares.
 
-    Raises `CheckpointCorrupt`, or a `UserError` where the script fails by itself, or does not
-    train.
+    Raises `CheckpointCorrupt`, or a `UserError` where the script fails or does not train.
     """
     runner = _Runner(request, folder)
     say("running it without interruption.")

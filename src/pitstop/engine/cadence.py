@@ -24,15 +24,9 @@ _MILESTONE_SECONDS = 0.05
 class Cadence:
     """Turns a budget, and a fixed interval if there is one, into due times.
 
-    A snapshot that costs c seconds of the trainer's time is taken every
-    c / (overhead / 2) seconds, so that its share of the run is half of the
-    budget; c is smoothed over the last snapshots.  A fixed interval asks for durable
-    checkpoints on top of that.
-
-    The time before the first step (imports, tracing, loading data; a minute of
-    it at most) has earned its share too.  It is spent on snapshots soon after the
-    first, each a quarter of the time since: a kill or an exception in the first
-    second loses about a fifth of it at most, not all.
+    A snapshot of c seconds (smoothed) is taken every c / (overhead / 2) seconds: half of the
+    budget. What the time before the first step has earned, a minute's at most, is spent soon after
+    it: a kill in the first second loses a fifth of it, not all.
     """
 
     def __init__(
@@ -63,12 +57,9 @@ class Cadence:
         self._due_ns = _NEVER
 
     def start(self, step: int, now_ns: int, age_ns: int = 0, *, marks: bool = False) -> None:
-        """Steps begin.
+        """The first snapshot follows the first step, or with `marks` comes before it.
 
-        The first snapshot follows the first step, whose tracing or compiling is the dearest part of
-        many attempts, and behind which the input may stall; in a later training only where it is
-        due: some are no longer than a step. With `marks` it comes before the first step, to show
-        what was begun.
+        In a later training it comes where it is due: some are no longer than a step.
         """
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9
@@ -156,11 +147,7 @@ class Allowance:
 
 
 class Milestones:
-    """The first twenty, and those of trainings that took long enough to be worth it.
-
-    A script may call `fit` for every batch.  To save each end would take longer than the
-    training, and fill the disk; a resume trains the others again.
-    """
+    """The first twenty, and those of trainings that took long enough: others are trained again."""
 
     def __init__(self, overhead: float) -> None:
         """Nothing was saved yet; `last_saved` tells of the training that ended last."""

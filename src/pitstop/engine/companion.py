@@ -45,10 +45,7 @@ class CompanionRequest:
 
 
 def start_companion(request: CompanionRequest) -> str:
-    """Starts a supervisor for this process and waits until it listens; its socket's path.
-
-    An export has a host in the place of one, which listens already. Raises as `launch` does.
-    """
+    """Starts a supervisor for this process, or takes the host of an export; its socket's path."""
     host = os.environ.get(ENV_COMPANION)
     if host:
         os.environ[ENV_SOCKET] = host
@@ -72,11 +69,7 @@ class Companion:
 
 
 def launch(request: CompanionRequest, words: int | None = None) -> Companion:
-    """See `start_companion`; `words` is where it says what it has to say, its standard error.
-
-    Raises `RunUnavailable` where the run's folder cannot be used, `EnvironmentFault` where the
-    supervisor did not come up.
-    """
+    """See `start_companion`; raises `RunUnavailable`, or `EnvironmentFault` where none came up."""
     answer_fd, its_fd = os.pipe()
     try:
         companion = subprocess.Popen(

@@ -38,10 +38,7 @@ _COPY_THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class _Job:
-    """A cut to copy.  Its values are let go one by one, as they are copied.
-
-    What is let go before the step updates it, need not be copied by TensorFlow.
-    """
+    """A cut to copy; what is let go before the step updates it, TensorFlow need not copy."""
 
     position: Position
     state: dict[str, Any]

@@ -220,12 +220,7 @@ def told(found: Iterable[Difference]) -> str:
 def doubt_of_memory(
     now: Mapping[str, str], before: Mapping[str, str], left_out: Sequence[Identity]
 ) -> str:
-    """Why what follows a training may not be what it is without an interruption; empty if it is.
-
-    What a name held when the first of those left out began, and holds again, has lost what it held
-    of them: `best` is infinite once more. `now` is what names hold behind the restored state, as in
-    `Identity.names`; `before` what they held when the training began.
-    """
+    """Why names may lack what `left_out` trainings put there, see `Identity.names`; or empty."""
     start = left_out[0].names if left_out else {}
     lost = [name for name, value in now.items() if start.get(name) == value != before.get(name)]
     if not lost:
@@ -237,11 +232,7 @@ def doubt_of_memory(
 
 
 def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
-    """Why a new training may not be what it is without an interruption; empty if nothing says so.
-
-    A script that seeds once draws on from one training to the next.  Where it leaves finished ones
-    out, nobody draws what they drew.  And what it holds of them in variables, it holds no more.
-    """
+    """Why a new training may not be what it is without an interruption; or empty."""
     if not left_out:
         return ""
     before = [each for each in left_out if each.seed == now.seed]

@@ -1,7 +1,6 @@
 """Any value as a short text that is the same in another process, if the value is.
 
-For comparing what two attempts build.  Addresses, readings of a clock and names of
-files are left out: they differ between two processes that do the same.
+Addresses, readings of a clock and names of files are left out.
 """
 
 from __future__ import annotations

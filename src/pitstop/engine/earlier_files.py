@@ -1,10 +1,7 @@
 """Files that an earlier attempt wrote while it trained, and that a script opens when it runs again.
 
-One that reads such files before it trains has a resume of its own: it restores weights, goes on
-from a step that it wrote down, or leaves out what it has results of.  One that reads them, goes on
-at their end, or looks whether they are there, in a restored training sees what steps have written
-that are computed once more.  One that has begun them anew by then, as `on_train_begin` does with a
-file that steps count in, sees nothing of what the steps before the restored state have written.
+Before a training, that is a resume of the script's own. In a restored one, it sees what steps have
+written that are computed once more, or has emptied what the steps before had written.
 """
 
 from __future__ import annotations
@@ -52,10 +49,7 @@ class BegunAnew(NamedTuple):
 
 
 class EarlierFiles:
-    """Is told of files that are opened: before a training, and in one that is restored.
-
-    `looks`: what the script only looks at, in a training that is restored.
-    """
+    """Is told of files that are opened: before a training, and in one that is restored."""
 
     def __init__(self) -> None:
         self.looks = FileLooks(self._looked_at, self._looked_for)
@@ -185,11 +179,8 @@ class EarlierFiles:
     ) -> None:
         """Tells the first file that is opened and was changed since then.
 
-        Args:
-            since_seconds: when the state was saved that is restored.
-            doubt: is told.
-            began_seconds: when the run began to train: what was written since then, and was begun
-                anew by now, is told too.
+        What was written since `began_seconds`, when the run began to train, and begun anew, is told
+        too.
         """
         self._since_seconds, self._doubt = since_seconds, doubt
         self._began_seconds = began_seconds

@@ -1,8 +1,7 @@
 """Where random numbers begin that a script does not seed: the same again on a resume.
 
-A run has one entropy, kept in its run.json.  The stream of each purpose is drawn from it, so that
-a script that seeds nothing, or a part, repeats itself; another run is as random as ever.
-Children of the process, and threads beside the main one, get numbers of their own.
+A run has one entropy, kept in its run.json; each purpose draws its stream from it. Children of the
+process, and threads beside the main one, get numbers of their own.
 """
 
 from __future__ import annotations

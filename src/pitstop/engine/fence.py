@@ -1,12 +1,8 @@
 """Keeps failures of our own code away from the training that it looks at.
 
-What we do inside of the user's process only looks on.  Where that fails, the failure is noted once
-by its place, with its traceback, in the attempt's folder, and the training goes on as if nobody
-had looked.  What was needed for an exact resume, and failed, ends the snapshots of the attempt:
-none is better than a wrong one.
-
-What leaves a script on purpose (`TrainingStopped` and its like) is no `Exception`, and passes.
-Code of the user's never runs inside of a fence.
+A failure is noted once by its place, in the attempt's folder, and the training goes on. Where it
+was needed for an exact resume, it ends the snapshots: none is better than a wrong one. What leaves
+a script on purpose is no `Exception`, and passes; the user's code never runs inside of a fence.
 """
 
 from __future__ import annotations
@@ -71,10 +67,7 @@ class Fence:
             self._tell(session, failure)
 
     def note(self, place: str, error: Exception, *, spoils: bool = False) -> None:
-        """Our code has failed at a place, which is named with the same words each time.
-
-        Raises `Refused` where it failed while a saved state is restored.
-        """
+        """Tells a failure of ours once by its place; raises `Refused` while a state is restored."""
         if os.getpid() != self._pid:
             return  # a forked data worker
         if place not in self._places and len(self._places) < _MOST_PLACES:
@@ -118,10 +111,7 @@ FENCE = Fence()  # of this process
 
 
 def observing(*, spoils: bool = False) -> Callable[[Callable[_P, object]], Callable[_P, None]]:
-    """Fences a function that only looks on: whatever fails in it, its caller does not notice.
-
-    It `spoils` a later snapshot, which would lack something, or it does not.
-    """
+    """Fences a function that only looks on; `spoils`: a later snapshot would lack something."""
 
     def decorate(function: Callable[_P, object]) -> Callable[_P, None]:
         place = getattr(function, "__qualname__", repr(function))

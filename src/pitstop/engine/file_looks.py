@@ -60,10 +60,7 @@ class FileLooks:
     def watching(
         self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
     ) -> Callable[..., _T]:
-        """The same function, first given a path; notes what the script looks at with it.
-
-        `paths_of`: the files that were looked at, of the first argument and what came back.
-        """
+        """The same function of a path, and noted: `paths_of` says what it looked at."""
 
         @functools.wraps(original)
         def look(path: Any, *arguments: Any, **options: Any) -> _T:

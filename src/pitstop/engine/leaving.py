@@ -34,11 +34,7 @@ class Refused(LeavesScript):
 
 @contextmanager
 def ending_threads() -> Iterator[None]:
-    """What leaves the script in here leaves the process, also where a thread trains.
-
-    There a `SystemExit` would end that thread alone, and the main thread would go on with a
-    model that is half trained: save it, publish it.
-    """
+    """What leaves the script in here ends the process, also where a thread trains."""
     try:
         yield
     except LeavesScript as leaves:

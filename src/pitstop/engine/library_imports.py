@@ -26,11 +26,7 @@ _SET_BY_THEM = frozenset(
 
 
 class LibraryImports:
-    """What this process was when it began, and whether it was the same as the libraries came.
-
-    A script may set a variable or choose its CPUs before it imports TensorFlow, which reads them
-    then: a process that has imported it already would compute with others.
-    """
+    """Whether the libraries came to a process as it began: they read variables and CPUs then."""
 
     def __init__(self) -> None:
         self._began = _conditions()

@@ -27,10 +27,7 @@ class Lockstep:
         self._ended = self._ended_before = -1
 
     def ends(self, step: int) -> bool:
-        """A boundary is reached behind so many steps of the run; whether it is the end of a step.
-
-        Returns when the next step may be entered, or the stop word is up.
-        """
+        """Whether this ends a step; returns when the next may begin, or a stop was asked for."""
         if not self.agreed:
             return True
         if step <= self._ended:

@@ -1,8 +1,4 @@
-"""Folders that the script makes: one named by the time or by chance is another one each time.
-
-One that an earlier attempt has made is there when the script runs again from its top: it may make
-it again, as if there had been no interruption, and nothing in it changes.
-"""
+"""Folders that the script makes: one named by the time or by chance is another one each time."""
 
 from __future__ import annotations
 
@@ -109,10 +105,7 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
 
 
 def is_moved(now: Any, before: Any) -> bool:
-    """Whether two texts are one path but for what the time or chance makes of it.
-
-    A text such as "3/10" is none: the folder of the one before must be there.
-    """
+    """Whether two texts are one path but for time or chance; the folder of `before` is there."""
     return (
         isinstance(now, str)
         and isinstance(before, str)
@@ -124,11 +117,7 @@ def is_moved(now: Any, before: Any) -> bool:
 
 
 def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
-    """Pairs of folders that are one but for such names, the one of before first.  Pure.
-
-    Of those alike in one place, the first made before is the first made now.  A folder that was
-    made both times is its own.
-    """
+    """Pairs of folders alike but for time or chance, the one of before first, in order.  Pure."""
     old_paths, new_paths = list(map(Path, before)), list(map(Path, now))
     alike: dict[tuple[Path, str], list[Path]] = {}
     for new in new_paths:

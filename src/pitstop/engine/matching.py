@@ -1,9 +1,7 @@
 """Which saved training a call goes on with.  Pure.
 
-Numbers do not tell: a script may leave out what it has results of, and take its
-trainings in another order.  A finished outcome is given only to a training that is
-the same in every part; a state in the middle also where the user has changed settings
-of what is provably the same training.
+A finished outcome goes only to a training that is the same in every part; a state in the middle
+also where the user has changed settings of what is provably the same training.
 """
 
 from __future__ import annotations
@@ -49,10 +47,7 @@ def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False
 
 
 def _match_cells(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
-    """The first that is the same in every part.
-
-    The order in which cells run proves nothing, and neither does a place among them.
-    """
+    """The first that is the same in every part; the order in which cells run proves nothing."""
     for each in saved:
         before = each.identity
         if not what_differs(before, now) and now.random == before.random:

@@ -86,10 +86,7 @@ def _values_in(client: Any, run_id: str, key: str) -> int:
 
 
 def capture() -> dict[str, dict[str, int]]:
-    """How many values of each metric of each run were made, once the tracker has them all.
-
-    A server that answers slowly is not waited for: it may lack the last values after a kill.
-    """
+    """How many values of each metric were made; a slow server may lack the last after a kill."""
     sent = [future for each in _pending for future in getattr(each, "_operation_futures", ())]
     _pending.clear()
     futures.wait(sent, _PATIENCE_SECONDS)

@@ -54,10 +54,7 @@ def held_by_callers() -> dict[str, str]:
 
 
 def process_name() -> str:
-    """The name that `multiprocessing` gave it, in the order in which they are made.
-
-    Empty for a process that it did not make.
-    """
+    """That `multiprocessing` gave it, in the order of making; empty where it made none."""
     made_by = sys.modules.get("multiprocessing.process")
     if made_by is None or made_by.parent_process() is None:
         return ""
@@ -182,10 +179,7 @@ def _stack(frame: types.FrameType | None) -> Iterator[types.FrameType]:
 
 
 def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) -> bool:
-    """Whether something else than a call by its name has called a function of the script.
-
-    Such as `map`, a library, or a process that was made for it: it may be called again.
-    """
+    """Whether something else than a call by its name has called a function of the script."""
     place = stack.index(frame)
     if place == 0 or frame.f_code.co_name in _INLINE:
         return False

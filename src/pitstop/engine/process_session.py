@@ -33,10 +33,7 @@ def open_session(
     versions: dict[str, str],
     callback_of: Callable[[FrameType], str] = lambda _: "",
 ) -> Session:
-    """The session of this process, opened if need be; from then on its end is witnessed.
-
-    Raises as `Session.open` does.
-    """
+    """The session of this process, opened if need be; raises as `Session.open` does."""
     session = current()
     if session is None:
         reported = _unavailable.pop(os.getpid(), None)

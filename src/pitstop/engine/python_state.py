@@ -142,10 +142,7 @@ def _name_of(kind: type) -> str:
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """A name that stands for this dtype alone; empty for objects and structures.
-
-    Types that others add to NumPy (bfloat16) are all "void" in its short form.
-    """
+    """A name that stands for this dtype alone; empty for objects and structures."""
     names = () if dtype.hasobject or dtype.names else (dtype.str, dtype.name)
     return next((name for name in names if np.dtype(name) == dtype), "")
 
@@ -174,11 +171,7 @@ _MADE: Marks = {mark: make for mark, _, make in _COLLECTIONS.values()}
 def decode(
     value: Any, arrays: Mapping[str, memoryview], marks: Marks = MappingProxyType({})
 ) -> Any:
-    """The value that `Encoder.encode` was given.
-
-    `marks`: what is made of the decoded value under each further mark. Raises `ValueError` for an
-    unknown form (written by a newer version, or by nobody of ours).
-    """
+    """What `Encoder.encode` was given, with more `marks`; `ValueError` for an unknown form."""
     try:
         return _decode(value, arrays, {**_MADE, **marks})
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -1,9 +1,7 @@
 """What a script can reach by name: globals, attributes, and what its functions close over.
 
-A walk over references in a fixed order, so that the same script finds the same
-object under the same name in another process.  It opens what the script made
-(its modules, functions, and objects of its own classes) and plain collections;
-libraries are opened only where they are asked for.
+The walk has a fixed order: the same script finds an object under the same name in any process.
+Libraries are opened only where they are asked for.
 """
 
 from __future__ import annotations
@@ -54,10 +52,7 @@ def user_modules() -> dict[str, types.ModuleType]:
 def find(
     roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Callable[[type], bool]
 ) -> dict[str, Any]:
-    """What the roots or the script's modules lead to of some kinds, once each, by a readable name.
-
-    What is found is not followed; of library classes, attributes are followed where `opened`.
-    """
+    """What the roots or the script's modules lead to of some kinds, by a readable name."""
     modules = user_modules()
     first = {id(root) for root in roots.values()}
 
@@ -71,10 +66,7 @@ def find(
 def find_used(
     root: Any, kinds: tuple[type, ...], opened: Callable[[type], bool], without: Any = None
 ) -> list[Any]:
-    """What an object uses of some kinds, by what it holds, and by the globals that its code names.
-
-    What is behind `without` is not looked at.
-    """
+    """What an object and its code's globals use of some kinds, without what is behind `without`."""
     modules = user_modules()
 
     def behind(name: str, value: Any) -> Iterator[Reference]:

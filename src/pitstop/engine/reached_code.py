@@ -37,10 +37,7 @@ _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 
 
 def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
-    """Of what these lead to, but for names that no code of theirs has: not the whole script.
-
-    And digests of the variables of the environment that the code reads, by name.
-    """
+    """Of the code that these lead to; and digests of the environment variables that it reads."""
     walk = _Walk(whole_modules=False)
     for root in roots:
         walk.reach(getattr(root, "__name__", type(root).__name__), root)
@@ -54,11 +51,7 @@ def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
 
 
 def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> dict[str, str]:
-    """By name: digests of the functions, classes, objects and modules that are reached.
-
-    From the code of a cell, from all that the notebook defines where there is none, and from the
-    classes and functions that a training calls, the `roots`, whatever they are called.
-    """
+    """By name: of what the code of a cell (or the notebook) and the `roots` reach."""
     walk, names = _Walk(whole_modules=True), names_of(sys.modules[_MAIN])
     for code in codes:
         walk.follow_names(code, names)

@@ -49,11 +49,7 @@ _told: set[tuple[int, str]] = set()
 
 @observing()
 def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> None:
-    """This process takes a role, see `events.RoleTaken`; told once, before it begins.
-
-    `cluster`: all tasks, see `cluster.spec`, and `task`: which of them this process is; both are
-    empty for what TF_CONFIG says.
-    """
+    """This process takes a role, see `events.RoleTaken`; without a `cluster`, as TF_CONFIG says."""
     # Who evaluates opens sessions for it, and trains in none.
     if _told.isdisjoint({(os.getpid(), role), (os.getpid(), EVALUATOR)}):
         _told.add((os.getpid(), role))
@@ -63,9 +59,6 @@ def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> 
 
 
 def serve(socket_path: str, *, waits: bool = True) -> int | None:
-    """Waits, as a server, until the training is over for this process; or asks whether it is.
-
-    Gives the exit code that it ends with, None where nobody can tell, or it is not over.
-    """
+    """The exit code of a server, None while the training goes on or where nobody tells."""
     answer = request(socket_path, ReleaseRequest(waits))
     return answer.exit_code if isinstance(answer, ReleaseAnswer) else None

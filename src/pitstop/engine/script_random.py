@@ -108,11 +108,7 @@ def _bits(generator: Any) -> Any:
 def level_of_shared(
     data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
 ) -> Exactness | None:
-    """What a generator makes of a resume that an input in Python shares with a callback.
-
-    A thread reads such an input ahead of the steps, by a number of batches that nobody controls:
-    who draws first is not repeatable.  None when there is none.
-    """
+    """Not exact where an input that reads ahead shares a generator with a callback; else None."""
     of_input = reachable.find_used(data, KINDS, opened)
     for callback in callbacks:
         for each in reachable.find_used(callback, KINDS, opened, without=data):
@@ -127,10 +123,7 @@ def level_of_shared(
 
 
 def level_of_workers(dataset: Any) -> Exactness | None:
-    """What it makes of a resume that several workers make the items of a `PyDataset`.
-
-    None where its items do not draw from a random generator that lasts.
-    """
+    """Not exact where workers of a `PyDataset` draw from a generator that lasts; else None."""
     workers = getattr(dataset, "workers", 1)
     if not isinstance(workers, int) or workers < 2 or not _draws_in_items(dataset):
         return None

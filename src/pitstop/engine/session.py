@@ -99,12 +99,7 @@ class Session:
         return "" if self.trainings.newest else self.settings.start_from
 
     def fetch(self, point: RestorePoint) -> SavedState:
-        """The verified state of a restore point.
-
-        Where there is none, the run is not resumed, and the user is told so: training from the
-        start in its place would be a silent loss. Raises `PeerFault`, or `PeerClosed` where the
-        supervisor is gone.
-        """
+        """The verified state of a restore point; raises `PeerFault` or `PeerClosed`, never None."""
         try:
             received = self._supervisor.ask(RestoreRequest(point.checkpoint))
             if isinstance(received.message, ImageAnswer):

@@ -90,11 +90,11 @@ class Snapshots:
         self._given_up |= self._settings.rolls_back
 
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
-        """The first step of a fit is about to run; the cadence counts from here.
+        """The first step of a fit is about to run.
 
-        One that `repeats` was too short to be saved: it is not saved, for as long as it is short.
-        Behind one that was saved in this process, what was begun is saved at once: a script that
-        leaves out what has ended may be killed while it is traced.
+        One that `repeats` was too short to be saved. Behind one that was saved in this process,
+        what was begun is saved at once: a script that leaves out what has ended may be killed while
+        it is traced.
         """
         now_ns = time.monotonic_ns()
         self._cadence.start(step, now_ns, age_ns(), marks=self.milestones.last_saved)
@@ -103,10 +103,7 @@ class Snapshots:
             self._cadence.postponed(now_ns, self.milestones.short_ns)
 
     def due(self, step: int, now_ns: int, *, waits: bool = False) -> bool:
-        """Whether anything is to be done at this boundary; the hot path.
-
-        What nobody has asked for `waits` where a better moment is to come.
-        """
+        """The hot path; what nobody has asked for `waits` where a better moment is to come."""
         planned = self._cadence.asked if waits else self._cadence.due
         return (
             self._beacon.stop() != 0
@@ -121,11 +118,7 @@ class Snapshots:
             self._supervisor.report(copier.pitstop_failed(error))
 
     def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
-        """Does what is due at this boundary; whether a snapshot was begun.
-
-        The next steps show what that costs. Raises `TrainingStopped` where the run was asked to
-        stop; the state is saved then.
-        """
+        """Does what is due, and whether a snapshot was begun; raises `TrainingStopped`, saved."""
         self._end_where_set(step, take)
         if self._supervisor.stop_requested():
             self.stop_with(take(), "train")
@@ -143,11 +136,7 @@ class Snapshots:
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
     def milestone(self, take: Callable[[], StateCapture | None]) -> None:
-        """Saves the outcome of a fit, if it is worth it, and waits until it is durable.
-
-        The next snapshot would otherwise take its place before it is on disk.
-        A full disk or a lost supervisor does not hold the script up.
-        """
+        """Saves the outcome of a fit, if it is worth it, and waits until it is durable."""
         if self.stopped or self._given_up or self._settings.export_to:
             return
         started_ns = time.monotonic_ns()

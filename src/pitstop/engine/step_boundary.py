@@ -93,10 +93,7 @@ class StepBoundary:
         self._session.beacon.write_position(step, epoch, step_in_epoch, now_ns, loss)
 
     def obey(self, step: int, take: Callable[[], StateCapture | None]) -> None:
-        """Does what is due at the boundary that was reached: a snapshot, a checkpoint, a stop.
-
-        Raises `TrainingStopped` where the run was asked to stop; the state is saved then.
-        """
+        """Does what is due at this boundary; raises `TrainingStopped` once the state is saved."""
         if not self._session.snapshots.lockstep.ends(step):
             return
         waits = not self.is_settled(self.passed_ns)

@@ -1,7 +1,6 @@
 """Runs of experiment trackers: a resumed script goes on with them, and each row is in them once.
 
-A script that runs again has its tracker begin a run anew, and makes the rows since the cut again.
-So a tracker's run is known by the entropy of ours, and rows that it has already are left out.
+A tracker's run is known by the entropy of ours, and rows that it has already are left out.
 """
 
 from __future__ import annotations

@@ -37,10 +37,7 @@ class Trainings:
         return next((point for point in loops if point.fit == index), None)
 
     def of_this_number(self) -> RestorePoint | None:
-        """The state of a loop, or of a `fit` as an older Pitstop saved it, with the next number.
-
-        None where the trainings of the run are known by what they are.
-        """
+        """The state with the next number, of a loop or an older Pitstop; else None."""
         return None if self._known() else self.point_for(self._beacon.trainings())
 
     @property
@@ -64,10 +61,7 @@ class Trainings:
         return found
 
     def left_out(self, identity: Identity, point: RestorePoint | None = None) -> list[Identity]:
-        """The finished trainings before a call that were no calls of this process, nor replaced.
-
-        `point`: the saved training that the call is, where it is one.
-        """
+        """The finished trainings before a call that this process neither made nor replaced."""
         here = [each for each in self._known() if replaces(identity, each.identity)]
         first = min((each.fit for each in (*here, point) if each), default=sys.maxsize)
         return [
@@ -77,18 +71,12 @@ class Trainings:
         ]
 
     def has_interrupted(self, identity: Identity) -> bool:
-        """Whether a training that has not ended is no call of this process yet.
-
-        One of another script than the call's may come later, or no more: its user has changed it.
-        """
+        """Whether a training that has not ended is no call of this process yet."""
         waiting = (each.identity for each in self._open() if not each.finished)
         return any(not is_changed(identity, each) for each in waiting)
 
     def repeats(self, identity: Identity) -> bool:
-        """Whether a call that is none of the saved ones comes before the newest of them.
-
-        Only where an earlier attempt has left out ends of short trainings.
-        """
+        """Whether a new call comes before the newest state, where short trainings were left out."""
         newest = self.newest.identity if self.newest is not None else Identity()
         return newest.left_out > 0 and identity.ordinal < newest.ordinal
 

@@ -183,10 +183,7 @@ def _by_name(
 def _of_one_model(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> VariableMatch | None:
-    """The same names but for the model's own in front, which a model that was loaded may lack.
-
-    What a framework has counted, such as generators of seeds, may have another number there.
-    """
+    """The same names but for the model's own in front, which a loaded model may lack."""
     paths = [*(item.path for item in saved), *(each.path for each in present)]
     firsts = {path.partition("/")[0] for path in paths}
     known = _alone([item.path for item in saved])
@@ -248,10 +245,7 @@ def _once(paths: Iterable[str]) -> set[str]:
 
 
 def _renumbered(pairs: Sequence[tuple[SavedVariable, PresentVariable]]) -> bool:
-    """Whether names differ in the numbers that a framework counted, and in these alone.
-
-    It counts on where a process has built more before; the order stays.
-    """
+    """Whether names differ in the numbers that a framework counted, and in these alone."""
     groups: dict[tuple[str, ...], list[tuple[_Numbers, _Numbers]]] = {}
     for item, each in pairs:
         words, before = _counted(item.path)

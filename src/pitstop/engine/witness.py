@@ -290,12 +290,10 @@ class Witness:
 
 
 def leave_out_last_collection() -> None:
-    """Writes out what open files have in their buffers, and hides all objects from the collector.
+    """Flushes open files, and hides all objects from the collector.
 
-    To be called at the interpreter's exit, whose collection takes a second or more where TensorFlow
-    is loaded, while whoever asked for the stop counts down.  It may also close files that only
-    garbage still holds: that is done here, for every file.  Objects that are in no cycle end as
-    ever.
+    The collection at the exit takes a second or more where TensorFlow is loaded, while whoever
+    asked for the stop counts down.
     """
     known: dict[type, bool] = {}
     for each in gc.get_objects():

@@ -32,10 +32,7 @@ _SUFFIXES = {
 
 
 def check(path: Path, *, force: bool) -> None:
-    """Makes sure, before any work is done, that a path is free and its folder can be written.
-
-    Raises `EnvironmentFault`, or a `UserError` where something is there that may not be replaced.
-    """
+    """That a path is free and its folder writable; raises `EnvironmentFault` or a `UserError`."""
     if path.exists() and not force:
         raise UserError(f"{path} exists.", "Choose another name, or overwrite it with --force.")
     with _writing(path):
@@ -46,11 +43,7 @@ def check(path: Path, *, force: bool) -> None:
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """Gives a path to write to; what is there at the end of the block becomes `path`.
-
-    An exception in the block leaves `path` as it was, and nothing beside it; `EnvironmentFault`
-    where the disk refuses.
-    """
+    """A path to write to, which becomes `path` at the end; raises `EnvironmentFault`."""
     # The suffix says which format Keras writes: the name keeps its end.
     partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
     try:
@@ -104,8 +97,7 @@ class Exported:
 def write_export(request: ExportRequest, say: Callable[[str], None]) -> Exported:
     """Writes a saved state in another format; the run is only read.
 
-    Raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`: nothing to export, a place
-    that is taken, or a script that does not come to the saved state.
+    Raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`.
     """
     request = _with_format_of_suffix(request)
     check(request.out, force=request.force)

@@ -86,10 +86,7 @@ class Host:
         self._trainer_slot: TrainerSlot
 
     def run(self, script: Script) -> Outcome:
-        """Runs the script to its end.
-
-        Raises `EnvironmentFault`, or a `UserError` where there is no such program.
-        """
+        """Runs the script to its end; raises `EnvironmentFault`, or a `UserError`."""
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
             control = stack.enter_context(closing(ControlSocket.open("export")))
@@ -190,11 +187,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
-    """The run's command as an attempt started it; `command` is the same with its secrets, or empty.
-
-    Raises a `UserError` where it cannot be started where it was, its secrets are not known, or the
-    command is not the run's.
-    """
+    """The run's command as an attempt started it, with its secrets; raises a `UserError`."""
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
         raise UserError(

@@ -33,14 +33,10 @@ class Found:
 def find_nan(
     folder: RunFolder, step: int, say: Callable[[str], None], command: Sequence[str] = ()
 ) -> Found:
-    """Runs the run's command up to a step, and that step in the open; keeps what it showed.
+    """Runs the run's `command` up to a step, and that in the open; keeps what it showed.
 
-    The run's state is only read; what was found is written beside its attempt, so that `pitstop
-    why` knows it.  `step` counts from 1 over the whole run; 0 for that of the first bad loss.
-    `command` is the run's, with its secrets; needed where it has some.
-
-    Raises `EnvironmentFault`, or a `UserError`: there is no such loss, the training is a loop of
-    the script's own, or the script does not come to the step.
+    `step` counts from 1 over the whole run; 0 for that of the first bad loss. Raises
+    `EnvironmentFault`, or a `UserError` where no step can be looked at.
     """
     attempt, wanted = _target(journal.read(folder.journal).entries, step)
     with ExitStack() as stack:
@@ -83,10 +79,7 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
 
 
 def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> Source | None:
-    """The newest good checkpoint from before a step, None where there is none.
-
-    One from two steps before is better: then the update before the step is looked at too.
-    """
+    """The newest good checkpoint from two steps before a step, or one; None where there is none."""
     saved = [
         (each.manifest.info.step, each.path.name)
         for each in Catalog(folder.checkpoints).entries()

@@ -64,10 +64,7 @@ class MemoryPlan:
 def make_plan(
     command: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]
 ) -> MemoryPlan:
-    """Runs the command up to its first training steps, in processes of their own.
-
-    Raises `EnvironmentFault`, or a `UserError` where no steps could be measured.
-    """
+    """Runs the command up to its first steps; raises `EnvironmentFault` or a `UserError`."""
     left_bytes, devices_left = available_bytes(), _left_on_devices()
     told: list[StepMemory] = []
     for share in _SHARES:

@@ -34,10 +34,7 @@ class Source:
         self.loaded.close()
 
     def image(self, name: str) -> tuple[int, ...]:
-        """A verified image of one of the points; the descriptors are the caller's to close.
-
-        Raises `CheckpointCorrupt` where it is damaged, or was removed meanwhile.
-        """
+        """A verified image of a point, descriptors the caller's; raises `CheckpointCorrupt`."""
         if name == self.name:
             return _duplicates(self.loaded)
         found = next(each for each in self.entries if each.path.name == name)
@@ -45,11 +42,9 @@ class Source:
 
 
 def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
-    """The checkpoint of a name or a step, or the newest good one.
+    """The checkpoint of a name or a step, or the newest good one; the run may be live.
 
-    The run's lock is not taken, and nothing is set aside: the run may be live.  `wanted`: the name
-    of a folder, the one that the user gave it, or its step; empty for the newest.  Raises a
-    `UserError` where there is none, `CheckpointCorrupt` where the one that was named is damaged.
+    Raises a `UserError` where there is none, `CheckpointCorrupt` where a named one is damaged.
     """
     entries = Catalog(folder.checkpoints).entries()
     candidates = [each for each in entries if not wanted or wanted in _names_of(each)]

@@ -61,18 +61,12 @@ _NUMBER = re.compile(rb'\{"number":(\d+),.*\n')
 
 
 def encode(sample: Sample) -> bytes:
-    """One line, newline included: a JSON object with a checksum, as in the journal.
-
-    What is not known is left out, and numbers that JSON does not have are text: "nan", "inf".
-    """
+    """One line: a JSON object with a checksum, without None; "nan" and "inf" are text."""
     return journal.seal(json.dumps(sample, default=_known, separators=(",", ":")))
 
 
 def decode(line: bytes) -> Sample | None:
-    """The sample of a line; None when it is damaged.
-
-    Members that this version does not know are passed over.
-    """
+    """The sample of a line, without members that are not known; None when it is damaged."""
     record = journal.unseal(line)
     return None if record is None else _build(Sample, record)
 
@@ -190,10 +184,9 @@ def lines(attempt_dir: Path) -> Iterator[bytes]:
 
 
 def read_spaced(attempt_dir: Path, most: int) -> tuple[Sample, ...]:
-    """About so many of the samples, oldest first: half of them the last ones, the others spread.
+    """About so many samples, oldest first: half of them the last ones, the others spread.
 
-    Costs the same for an attempt of any length, and a line that is left out is not even decoded.
-    Lines that a crash or a full disk has cut short are left out.
+    Costs the same for an attempt of any length; damaged lines are left out.
     """
     found = {int(at[1]): line for line in lines(attempt_dir) if (at := _NUMBER.match(line))}
     numbers = sorted(found)

@@ -20,10 +20,7 @@ _PYTHON_KEY = (PYTHON, "")
 
 
 def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
-    """How long the training goes on, whose attempt began in this fit and epoch.
-
-    Another `fit` may follow the last one there was, so only the first has an end.
-    """
+    """How long the training goes on: only the first fit of an attempt has an end."""
     first_fit = training.fit == beginning[0]
     first_epoch = (training.fit, training.epoch) == beginning
     if not training.rate or not training.steps_per_epoch:
@@ -125,11 +122,7 @@ class MixedScale(Frozen):
 
 
 class Envelope(Frozen):
-    """The same values at every scale, and the highest of all so far.
-
-    The lows are what a leak raises: a cache that is dropped, a garbage collector and the peaks of
-    every step leave them where they were.
-    """
+    """The same values at every scale, and the highest so far; a leak raises the lows."""
 
     scales: tuple[MixedScale, ...] = tuple(MixedScale(seconds) for seconds in BLOCK_SECONDS)
     highest: float = 0.0
@@ -159,11 +152,7 @@ class Outlook(Frozen):
 
 
 class Forecast(Frozen):
-    """Something that grows steadily and will meet its limit.
-
-    If it goes on as it was seen to grow in the window, the limit comes between the soonest and the
-    latest time with 95 %.
-    """
+    """Something that grows steadily and meets its limit between soonest and latest, with 95 %."""
 
     per_second: float
     seconds_left: float

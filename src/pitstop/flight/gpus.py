@@ -1,7 +1,4 @@
-"""GPUs as NVIDIA's management library shows them; nothing where there are none.
-
-Source: the NVML API reference, and NVIDIA's list of Xid errors.
-"""
+"""GPUs as NVIDIA's management library (NVML) shows them; nothing where there are none."""
 
 from __future__ import annotations
 

@@ -32,9 +32,8 @@ class Listener(Protocol):
 class FlightRecorder:
     """Takes samples at an interval, writes them, and forecasts what runs out.
 
-    It has a thread of its own, because the run's disk may be slow, and the supervisor
-    must answer signals in the meantime.  The two exchange single attributes, replaced as a whole,
-    and a deque.
+    In its own thread: the run's disk may be slow. It and the supervisor exchange single attributes,
+    replaced as a whole, and a deque.
     """
 
     def __init__(self, attempt_dir: Path, sampler: Sampler, every_seconds: float) -> None:

@@ -80,11 +80,7 @@ NO_CGROUP = "the memory cgroup of the training"
 
 
 class Watcher(Generic[_T]):
-    """The newest of many readings; whoever asks never waits.
-
-    A file system whose server is gone, or a broken GPU, can hold a reading up for ever: the
-    thread is left behind then, and everything else goes on.  It replaces `latest` as a whole.
-    """
+    """The newest of many readings; whoever asks never waits for a server or a GPU that is gone."""
 
     def __init__(
         self, name: str, read: Callable[[], _T], initial: _T, every_seconds: float

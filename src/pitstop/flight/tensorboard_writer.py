@@ -153,10 +153,7 @@ def step_of(event: bytes) -> int:
 
 
 def cut_behind(path: Path, step: int) -> None:
-    """Shortens a file of ours to what belongs to this step and those before it.
-
-    Steps are written in order, so all behind the first later one is later too.
-    """
+    """Shortens a file of ours to what belongs to this step and those before it."""
     data = path.read_bytes()
     later = (at for at, event in records(data) if step_of(event) > step)
     end = next(later, None)

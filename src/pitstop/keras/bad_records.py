@@ -1,7 +1,6 @@
 """Batches that cannot be read are left out, where `--on-bad-record skip` allows it.
 
-Such a batch counts as a step that is not trained, so that the place in the input stays the number
-of steps.  A resume draws it again, and fails again.
+Each counts as a step, so that the place in the input stays the number of steps.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ class BadRecords:
         self._calls = self._skipped = 0
 
     def next_call(self, run: Any, iterator: Any, stride: int) -> Any:
-        """What a call of `stride` steps reads from; None where one of its batches cannot be read.
-
-        The `FitRun` stands before the call.
-        """
+        """What a call of `stride` steps reads from; None where a batch cannot be read."""
         self._may_skip &= self._skipped < max(_MOST, self._calls * _MOST_SHARE)
         if not self._may_skip or not drawn_inputs.is_of_one_device(iterator):
             return iterator

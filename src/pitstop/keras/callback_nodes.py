@@ -30,10 +30,7 @@ def named(callbacks: Sequence[Any]) -> dict[str, Any]:
 def taken_out(
     cut: Saved, callbacks: Sequence[Any], nodes: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The callbacks, as the saved state lists them; they are no longer in the cut.
-
-    `nodes` are those that remember something, by the names of their nodes.
-    """
+    """The callbacks as the saved state lists them, taken out of the cut; `nodes` by name."""
     names = {id(each): name for name, each in nodes.items()}
     described = []
     for callback in callbacks:
@@ -50,10 +47,7 @@ def put_in(
     callbacks: Sequence[Any],
     nodes: Mapping[str, Any],
 ) -> tuple[Saved, list[str]]:
-    """The nodes of a cut with those that `taken_out` gave, by the names that they have now.
-
-    Also a sentence for each callback that is not what it was.
-    """
+    """The nodes of a cut with those `taken_out`, and a sentence for each callback that changed."""
     names = {id(each): name for name, each in nodes.items()}
     renamed, problems, found = {}, [], dict(cut)
     for saved, callback in matched(described, callbacks):

@@ -1,8 +1,4 @@
-"""A `fit` that ended in an exception which the script caught: an outcome like any other.
-
-Only what can be raised again as it was: a class that a module of the script's process
-names, made again from plain arguments to the same message.
-"""
+"""A `fit` that ended in an exception which the script caught: an outcome like any other."""
 
 from __future__ import annotations
 
@@ -26,10 +22,7 @@ _OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")
 
 
 def describe(error: BaseException) -> dict[str, Any] | None:
-    """The exception as JSON; None where it cannot be raised again as it was.
-
-    Nor where memory has run out: the outcome would hold what the script has to let go.
-    """
+    """The exception as JSON; None where it cannot be raised again, or memory has run out."""
     kind = type(error)
     record = {
         "module": kind.__module__,

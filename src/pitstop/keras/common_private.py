@@ -31,11 +31,7 @@ def inner_fit(model: Any) -> Any:
 
 
 def replace_inner_fit(model: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Puts a wrapper inside of Keras' own traceback filter around `fit`.
-
-    Inside of it, because the filter then removes the wrapper's frame from the
-    user's tracebacks like Keras' own frames.
-    """
+    """Puts a wrapper inside of Keras' own traceback filter around `fit`, which hides its frame."""
     cell = inner_fit(model)
     cell.cell_contents = wrap(cell.cell_contents)
 

@@ -129,10 +129,7 @@ class Continuation:
 
     @restoring
     def check_input(self) -> None:
-        """Compares the training input with the one that was saved.
-
-        Raises `Refused` where its layout differs, and `--force` was not given.
-        """
+        """Compares the input with the saved one; `Refused` for another layout."""
         self._run.input.adopt(self._saved)
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
@@ -154,11 +151,7 @@ class Continuation:
 
     @restoring
     def batches_to_skip(self, adapter: Any) -> int:
-        """How many batches of arrays a new iterator of Keras 2 has to leave out.
-
-        Where the epoch cannot be gone on with, those of the epochs before it.  The `adapter` is
-        Keras' own, before it has made its dataset.
-        """
+        """How many batches of arrays a new iterator of Keras 2 has to leave out."""
         fit, arguments = self._saved.state["fit"], self._run.arguments
         if not fit["input"].get("skips"):
             return 0
@@ -191,11 +184,7 @@ class Continuation:
 
     @restoring
     def prepare(self) -> None:
-        """Before the epoch begins: variables and the input's streams.
-
-        The state is restored after this by `apply`; between the two, Keras
-        starts the readers of the input.
-        """
+        """Variables and the input's streams, before Keras starts readers; `apply` does the rest."""
         self._started = time.monotonic()
         # Readers of the input look at files too.
         began = began_seconds(self._run.session.attempt_dir)
@@ -217,10 +206,7 @@ class Continuation:
 
     @restoring
     def apply(self) -> Any:
-        """Restores everything inside of the running `fit`; the training iterator.
-
-        Raises `Refused` where the model differs, and `--force` was not given.
-        """
+        """Restores all inside of the `fit`; the training iterator.  `Refused` for another model."""
         iterator = (
             self._run.input.create_iterator()
             if self._restarts_epoch

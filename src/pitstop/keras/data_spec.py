@@ -20,9 +20,8 @@ def describe(
 ) -> dict[str, Any]:
     """Adapter, batch size, length, element types, stages, and digests of the values.
 
-    A digest covers the first rows of each array, and values spread evenly over
-    the rest; it notices another data set or another order, not every changed value.
-    Of a `tf.data` pipeline it covers the tensors that it is made of; nothing is drawn.
+    A digest covers the first rows of each array, and values spread evenly over the rest; of a
+    `tf.data` pipeline the tensors that it is made of. Nothing is drawn.
     """
     spec: dict[str, Any] = {
         "adapter": input_state.name_of(adapter),

@@ -1,10 +1,7 @@
 """The event files of `keras.callbacks.TensorBoard`: each step is in them once.
 
-Every process writes a file of its own, and its steps since the cut are done
-again by the next.  So a resume cuts the files of the interrupted run where they
-were at the cut; one that was begun after it gets a name that TensorBoard does
-not read.  A file's end at the cut is the end of a record, since the writers are
-flushed then.
+A resume cuts the files of the interrupted run where they were at the cut; one begun after it gets a
+name that TensorBoard does not read. Writers are flushed at the cut: it is the end of a record.
 """
 
 from __future__ import annotations
@@ -40,11 +37,7 @@ def _folders(callbacks: Iterable[Any]) -> list[str]:
 
 
 def absolute_folders(callbacks: Iterable[Any]) -> list[Path]:
-    """Where all of them write.
-
-    What a state says of files holds for these alone: a state may come from anybody who can write
-    the run's folder or its mirror.
-    """
+    """Where all of them write; what a state says of files holds for these alone."""
     return [Path(each).absolute() for each in _folders(callbacks)]
 
 
@@ -133,14 +126,7 @@ def plan(
     folders: Collection[Path],
     writers: Sequence[EventWriter],
 ) -> list[FileCut]:
-    """What to do with files so that they are as they were at the cut.
-
-    Files of others stay as they are, in whatever folder, and so does a file of which a state says
-    something that this run cannot have written.
-
-    `paths` are what `present` gave, `saved` is what `EventFiles.capture` gave, `folders` are those
-    where the script's callbacks write, and `writers` the processes of this run.
-    """
+    """What to do with files so that they are as they were at the cut; those of others stay."""
 
     def is_ours(path: Path) -> bool:
         return path.parent in folders and any(each.began(path) for each in writers)

@@ -120,10 +120,7 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
 
 
 def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Digest of the code that a `fit` runs, and of what this and pipelines read; empty: unknown.
-
-    And digests of the variables of the environment that it reads, by name.
-    """
+    """Digests of the code that a `fit` runs (empty: unknown), and of variables it reads."""
     try:
         code, variables = digest_of_reached(called_by(model, arguments))
         return digest_of_text(code, *stage_values(arguments, seeds=True)), variables

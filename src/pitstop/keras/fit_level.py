@@ -1,4 +1,8 @@
-"""How exact a resume of a running `fit` is, and why its pipeline may not be repeatable."""
+"""How exact a resume of a running `fit` is, and why its pipeline may not be repeatable.
+
+TensorFlow refuses to serialise an iterator once a function of its pipeline keeps state. Python code
+and variables can be brought back, the counters inside of random ops cannot.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,7 @@ _CACHED = (
 
 
 class LaterEpochs:
-    """What is older than the iterator of an epoch, with whose creation a replay begins.
-
-    That are the seeds that shuffles have drawn, and what a cache in memory holds.
-    """
+    """What is older than the iterator of an epoch: seeds of shuffles, caches in memory."""
 
     def __init__(self, dataset: Any, *, fills: bool = False) -> None:
         """Nothing is read yet; `fills`: a resume fills caches as the first epoch did."""
@@ -63,11 +64,7 @@ _STATELESS = "tf.random.stateless_* with a seed per element"
 def level_of(
     stages: Sequence[StatefulStage], refused_op: str, *, deterministic_ops: bool = False
 ) -> Exactness:
-    """How exact a replay of a pipeline is that cannot be serialised.
-
-    `stages`: those that keep state; `refused_op`: the op that TensorFlow named, empty for none.
-    With `deterministic_ops` random ops give the same numbers again.
-    """
+    """How exact a replay of a pipeline of these stages is; `refused_op`: TensorFlow named it."""
     for stage in stages:
         problem = _problem(stage, deterministic_ops=deterministic_ops)
         if problem:

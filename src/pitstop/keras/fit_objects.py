@@ -1,7 +1,6 @@
 """The Python state of the script behind one `fit`, saved with its cuts.
 
-Whatever goes wrong in here is a name on the list of what is not restored, and
-never an end of the training.
+What goes wrong in here is a name on the list of what is not restored, and never an end.
 """
 
 from __future__ import annotations
@@ -101,10 +100,9 @@ class FitObjects:
         *,
         left: str,
     ) -> list[str]:
-        """All else as it was at the cut; a sentence for each callback that is not what it was.
+        """All else as at the cut; `left` parts of the input stay ("none", "moved", "all").
 
-        `fit` is the part of the saved state that tells of the fit, and `left` says which parts of
-        the input stay: "none", those that a replay has "moved", "all".
+        `fit` is that part of the saved state. A sentence for each callback that is not what it was.
         """
         but: frozenset[Part] = frozenset()
         own: Saved = {}

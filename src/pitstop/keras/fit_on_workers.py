@@ -48,10 +48,7 @@ class FitOnWorkers(FitRun):
         SCHEDULE.raise_failure(self._failed)
 
     def hold(self) -> None:
-        """All steps of the epoch have to end, as they do for `fit`; then the cut is held.
-
-        Raises what a step on a worker has raised.
-        """
+        """All steps of the epoch end, then the cut is held; raises what a step has raised."""
         if SCHEDULE.settles():
             super().hold()
         SCHEDULE.raise_failure(self._failed)

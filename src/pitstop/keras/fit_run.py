@@ -232,10 +232,9 @@ class FitRun:
             self._publish(time.monotonic_ns())
 
     def hold(self) -> None:
-        """Holds a cut for a stop or an exception during validation, or in a callback behind it.
+        """Holds a cut for a stop or an exception before the next steps: metrics are reset by then.
 
-        Metrics will be reset by then, and the validation data read from.  Left out where epochs are
-        so short that holding one each time would not stay within the budget, but not at the last.
+        Left out where holding one each time would not stay within the budget, but not at the last.
         """
         started_ns = time.monotonic_ns()
         is_last = self.position.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
@@ -258,11 +257,7 @@ class FitRun:
     # -- cuts --------------------------------------------------------------------
 
     def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
-        """A consistent cut of everything, here and now; None when it failed, or one is newer.
-
-        Only code of ours runs in here: whatever goes wrong, the user's training
-        must not end because of it.
-        """
+        """A consistent cut, here and now; None where it failed, or one is newer."""
         if self.session.snapshots.milestones.repeats(time.monotonic_ns()):
             return None
         try:
@@ -285,13 +280,10 @@ class FitRun:
     # -- continuing ----------------------------------------------------------------
 
     def build_missing(self, saved: SavedState) -> None:
-        """Creates the variables that only the first training step creates.
+        """Creates the variables that only the first training step creates, in their order.
 
-        A real step on the iterator that is restored afterwards: variables are created in the
-        order of the first run, and the step is traced as it will be used.  An input that is
-        replayed must not be touched; a made-up batch does there.  A model may fail on its values
-        (a lookup, an image that is decoded): the trace has created the variables by then, and
-        what the step did to them is overwritten.
+        A real step on the iterator that is restored afterwards. An input that is replayed must not
+        be touched: a made-up batch does there; a model that fails on it was traced by then.
         """
         if not self.registry.missing(saved, self.path_of):
             return

@@ -1,7 +1,4 @@
-"""Puts the watch into Keras 3: its hook points, and the steps of an epoch with a boundary at each.
-
-`install` runs when Keras has been imported.
-"""
+"""Puts the watch into Keras 3: its hook points, and a boundary at each step of an epoch."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The position in the training input: saved as iterator state, or counted.
-
-A pipeline of TensorFlow ops alone can serialise its iterator: that is exact and
-quick.  One with Python in it cannot; there the random streams at the creation
-of the iterator are kept, and a resume draws the same batches again and throws
-them away.
-"""
+"""The position in the training input: saved as iterator state, or counted and drawn again."""
 
 from __future__ import annotations
 
@@ -57,11 +51,7 @@ def large_buffers(adapter: Any, dataset: Any) -> list[str]:
 
 
 def skips_rows(adapter: Any) -> bool:
-    """Whether an iterator can be made that begins behind the rows that were read.
-
-    Keras 2 has one iterator for all epochs, whose order is drawn while it is read: no state of
-    it tells that of the epochs to come.
-    """
+    """Whether an iterator can begin behind the rows that were read; not where epochs share one."""
     return bool(getattr(adapter, "skips_rows", False))
 
 
@@ -88,10 +78,7 @@ KEPT_ORDER = Exactness(
 
 @dataclass(frozen=True)
 class FreshIterator:
-    """An iterator, and its state before anything was drawn from it.
-
-    The state is empty when the pipeline cannot give one.
-    """
+    """An iterator, and its state before anything was drawn; empty where it cannot give one."""
 
     iterator: Any
     state: bytes
@@ -272,13 +259,10 @@ def restore_iterator(
 ) -> Any:
     """A native iterator at its saved position, the shuffles of its dataset as they were.
 
-    A shuffle that reshuffles draws its next seed for each iterator of a dataset. The state of an
-    iterator tells how far that went, but not once the shuffle has given its last element (a batch
-    or a prefetch may be behind it); then the iterators of the saved run are created again.
-
-    `fresh` is the first iterator over the dataset; the saved run had `created` so many, this one
-    included. With `keeps_order`, see `pipeline.keeps_an_order`, another iterator would empty the
-    cache.
+    A shuffle draws its next seed for each iterator of a dataset. A state tells how far that went,
+    but not once the shuffle has given its last element; then the iterators of the saved run,
+    `created` in all with the `fresh` one, are created again. With `keeps_order` another would empty
+    the cache.
     """
     iterator = fresh.iterator
     counted = private.counted_seeds(data) >= private.counted_seeds(fresh.state)

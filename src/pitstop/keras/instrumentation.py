@@ -1,7 +1,4 @@
-"""How the hooks of a process lead to its training, whichever package Keras comes in.
-
-Nothing is reported and nobody is waited for until the script calls `fit`.
-"""
+"""How the hooks of a process lead to its training, whichever package Keras comes in."""
 
 from __future__ import annotations
 

@@ -30,20 +30,12 @@ class IteratorCheckpoint:
     cost_seconds: float
 
     def serves(self, created: int, now_seconds: float) -> bool:
-        """Whether a snapshot may refer to it while the iterator of this number is read.
-
-        To draw again what was drawn since takes no longer than the training that
-        drew it; so a resume costs at most 400 times more than taking a new one.
-        """
+        """Whether a snapshot may refer to it: a resume draws again what was drawn since."""
         age_seconds = now_seconds - self.taken_seconds
         return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
 
     def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
-        """Whether replay is the better way from now on, after a snapshot of this cost.
-
-        It is when the state is a large part of that cost, and so slow to take that snapshots
-        would be more than a minute apart to stay within `overhead`, a share of the training time.
-        """
+        """Whether snapshots with it would be a minute apart to stay within `overhead`."""
         affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
         return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)
 

@@ -23,10 +23,7 @@ _NO_RATE = Notice(
 
 
 def passes_over(run: Any, stride: int) -> bool:
-    """Whether the batches of the next call are left out, which they are by then.
-
-    A call is `stride` steps; all of them are left out for one of them.
-    """
+    """Whether the batches of the next call, of `stride` steps, are left out; then they are."""
     skips = run.session.settings.skip_steps
     steps = run.position.next_steps(stride)
     if not any(step in steps for step in skips):

@@ -1,8 +1,4 @@
-"""Names of Keras 2 (`tf_keras`) that are not public API, each behind one function.
-
-The counterpart of `private`, which says what each of them is; `check` runs before
-anything is patched and names the first hook point that an unknown version has moved.
-"""
+"""Names of Keras 2 (`tf_keras`) that are not public API, each behind one function."""
 
 from __future__ import annotations
 
@@ -157,10 +153,7 @@ def names_of_models() -> frozenset[str]:
 
 
 def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:
-    """Makes what the validations of a `fit` read a `Sequence` by, as the first of them does.
-
-    It reads a batch to know its form, which may draw random numbers and change the data.
-    """
+    """Makes what validations read a `Sequence` by, as the first of them does: it reads a batch."""
     readers = {name: arguments[name] for name in _READERS if name in arguments}
     model._eval_data_handler = _data_adapter.get_data_handler(
         x=data,
@@ -176,10 +169,7 @@ def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> Non
 
 
 def config_of(model: Any) -> Any:
-    """The configuration of a model; of one of the script's own that tells none, its class.
-
-    Keras 2 warns where it is asked for that of such a model.
-    """
+    """The configuration of a model; of one that tells none, for which Keras warns, its class."""
     is_told = not getattr(model.get_config, "_is_default", False)
     return model.get_config() if is_told else {"class_name": type(model).__name__}
 
@@ -236,10 +226,7 @@ def compiled_parts(model: Any) -> dict[str, Any]:
 
 
 def build_symbolically(model: Any, source: Any) -> None:
-    """Creates the variables of a model and its optimizer, without training.
-
-    A model that cannot be called on zeros stays as it is: its first step builds it.
-    """
+    """Creates the variables of a model and its optimizer; not where zeros cannot be given."""
     if not model.built:
         zeros = tf.nest.map_structure(
             lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype),

@@ -1,8 +1,4 @@
-"""The training input of Keras 2, seen as the adapter sees that of Keras 3.
-
-A `DataHandler` of Keras 2 has one adapter for each form of data, as an
-`EpochIterator` of Keras 3 has; both are read by the names of the latter here.
-"""
+"""The training input of Keras 2 (`DataHandler`), seen as the adapter sees that of Keras 3."""
 
 from __future__ import annotations
 
@@ -130,11 +126,7 @@ class LegacySource:
 
 
 def take_place(holder: Any, iterator: Any) -> None:
-    """Lets one iterator stand for another, whoever holds it.
-
-    `fit` gets its iterator before the callbacks hear of the epoch; what a resume
-    reads is only there behind them.
-    """
+    """Lets one iterator stand for another, whoever holds it."""
     holder.__class__ = type(iterator)
     vars(holder).clear()
     vars(holder).update(vars(iterator))

@@ -62,8 +62,7 @@ def _refusal(reason: str) -> Notice:
 def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any:
     """One training step of Keras' own on `data`, a batch of tensors, in about so many parts.
 
-    A graph holds the step of one part, in a loop whose turns follow each other. Raises
-    `NotDivisible` where the parts would not add up to the step of the whole batch.
+    The graph holds one part, in a loop. Raises `NotDivisible` where parts would not add up.
     """
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):
@@ -89,10 +88,7 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
 
 
 def _size_of_part(records: Any, parts: int) -> Any:
-    """Records in a part; of a batch whose size is known when it is traced, all parts are equal.
-
-    Parts of one size are what XLA can compile.
-    """
+    """Records in a part; all equal where the batch's size is known, which XLA needs."""
     if not isinstance(records, int):
         return (records + parts - 1) // parts
     equal = (count for count in range(min(parts, records), records + 1) if records % count == 0)

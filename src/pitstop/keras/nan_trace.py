@@ -1,7 +1,6 @@
 """Runs training steps in the open, layer by layer, and tells which number was first no number.
 
-The process was started for this, from a saved state, and ends behind it: what a step
-changes here is in no run.
+The process was started for this, and ends behind it.
 """
 
 from __future__ import annotations
@@ -49,11 +48,7 @@ def looks_at(run: FitRun, stride: int) -> bool:
 
 
 def run_in_the_open(run: FitRun, stride: int) -> None:
-    """Draws the next batches and looks at each step, in the place of a call of `stride` steps.
-
-    Raises `ExportEnded` where something was found, or the step was looked at; else that step is
-    still to come.
-    """
+    """Looks at each step of a call; raises `ExportEnded` where it found something."""
     order = run.session.settings.find_nan_step
     for step in run.position.next_steps(stride):
         found = look_at_step(run.model, next(run.input.iterator), step)

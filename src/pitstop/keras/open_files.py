@@ -1,8 +1,6 @@
 """The files that callbacks are writing: on a resume they go on where they were.
 
-A callback that opens its log in `on_train_begin` empties it there when a run is
-resumed, and writes the steps since the cut twice.  So the part of the file up
-to the cut is read before `on_train_begin`, and put back behind it.
+`on_train_begin` empties a log: the part up to the cut is read before, and put back behind it.
 """
 
 from __future__ import annotations
@@ -142,9 +140,6 @@ class Followed:
 
 def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BYTES) -> Followed:
     """Copies what an earlier attempt has written to where the script writes now.
-
-    A script that runs again makes a new folder where the time or chance names it
-    (`exp-20250131-120000`), and looks there for what it has written before the interruption too.
 
     What is there already stays; files of more than `most_bytes` together stay where they are.
     """

@@ -1,7 +1,4 @@
-"""The packages that Keras comes in: `keras` (Keras 3) and `tf_keras` (Keras 2).
-
-A script may import either, or both; none is imported for Pitstop's sake.
-"""
+"""The packages that Keras comes in: `keras` (Keras 3) and `tf_keras` (Keras 2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Names of Keras that are not public API, each behind one function.
-
-`check` runs before anything is patched and names the first hook point that an
-unknown version has moved.
-"""
+"""Names of Keras that are not public API, each behind one function."""
 
 from __future__ import annotations
 
@@ -92,11 +88,7 @@ def _moved(name: str) -> UnsupportedVersion:
 
 
 def warn_as_keras() -> None:
-    """Lets the epoch iterator warn as if nobody stood in between.
-
-    A warning names the line it came from, and our frames have shifted that;
-    it is issued again for the line of Keras that would have been named.
-    """
+    """Lets the epoch iterator warn as if nobody stood in between: for the line of Keras."""
     warn = EpochIterator._interrupted_warning
 
     @functools.wraps(warn)
@@ -138,10 +130,7 @@ def flush_callbacks(callbacks: CallbackList) -> None:
 
 
 def step_item(first: int, last: int, iterator: Any) -> tuple[Any, ...]:
-    """What an epoch iterator yields for a call of the train function.
-
-    Up to Keras 3.10 it names the first of the call's steps only.
-    """
+    """What an epoch iterator yields for a call of the train function; others before Keras 3.11."""
     return (first, last, iterator) if _NAMES_LAST_STEP else (first, iterator)
 
 
@@ -177,21 +166,14 @@ def names_of_models() -> frozenset[str]:
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:
-    """The iterator that a validation of the running `fit` left, and how many it has created.
-
-    Keras creates one for it, and another one at its end when it knows the number of
-    batches; that one is never drawn from.
-    """
+    """The iterator that a validation left, and how many the validation has created."""
     source = model._eval_epoch_iterator
     left = source._current_iterator
     return left, 1 + int(left is not None and source._steps_seen == 0)
 
 
 def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:
-    """Makes what the validations of a `fit` read a `PyDataset` by, as the first of them does.
-
-    It reads batches to know their form, which may draw random numbers and change the dataset.
-    """
+    """Makes what validations read a `PyDataset` by, as the first of them does: it reads batches."""
     model._eval_epoch_iterator = TFEpochIterator(
         x=data,
         batch_size=arguments.get("validation_batch_size") or arguments.get("batch_size"),
@@ -293,10 +275,7 @@ def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
 
 
 def build_symbolically(model: Any, epoch_iterator: Any) -> None:
-    """Creates the variables of a model, its metrics and its optimizer, without computing.
-
-    A model that cannot be called on its input stays as it is: its first step builds it.
-    """
+    """Creates the variables of a model, its metrics and its optimizer, without computing."""
     specs = epoch_iterator._get_iterator().element_spec
     with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
         model._symbolic_build(data_batch=specs)

@@ -34,10 +34,7 @@ class Cells(Protocol):
     def among(
         self, model: Any, arguments: Mapping[str, Any], identity: Identity, trainings: Trainings
     ) -> Identity:
-        """The identity of a `fit` in the cell that runs now.
-
-        Of a training that a stop has ended in this cell, as it began: it is reopened.
-        """
+        """The identity of a `fit` in the cell that runs; of a stopped one as it began."""
 
     def begins(
         self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
@@ -78,10 +75,7 @@ class Recognition:
         self._stream: object = None
 
     def begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
-        """A `fit` begins; the random streams are as it finds them.
-
-        Raises `Refused` where it cannot go on as it was saved, and must not begin anew.
-        """
+        """A `fit` begins, random streams as it finds them; raises `Refused` where it must not."""
         beginning = self._begin(model, arguments)
         if self._cells is not None and beginning.identity is not None:
             self._cells.begins(model, arguments, beginning.index, beginning.identity)
@@ -128,10 +122,7 @@ class Recognition:
     def _begin_again(
         self, identity: Identity, found: TrainingMatch, left_out: Sequence[Identity]
     ) -> FitBeginning:
-        """Of what was begun and is known again nothing was computed that could be restored.
-
-        Variables that the first step makes, and those of the trainings left out, are not there.
-        """
+        """Of what is known again nothing can be restored: variables of others are not there."""
         point = found.training or RestorePoint("", 0, 0, "")
         doubt = doubt_of_memory(identity.names, point.identity.names, left_out)
         if found.verdict is not TrainingVerdict.SAME or identity.random != point.identity.random:
@@ -184,10 +175,7 @@ class Recognition:
         return self._cells.among(model, arguments, identity, trainings)
 
     def ended(self, deviation: str) -> None:
-        """A `fit` has ended, those after which may go on with what it left.
-
-        Whether the script seeds again is seen from here on.
-        """
+        """A `fit` has ended; whether the script seeds again is seen from here on."""
         self.deviation = self.deviation or deviation
         self._stream = randomness.stream()
 

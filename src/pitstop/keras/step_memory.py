@@ -1,7 +1,6 @@
 """Runs the first steps of a `fit` for the memory that they take, then with larger batches.
 
-The process was started for this, and ends behind it: without the `finally` blocks of the script,
-which would save a model that is hardly trained.
+The process ends behind it, without the script's `finally`, which would save a model.
 """
 
 from __future__ import annotations
@@ -29,10 +28,7 @@ _OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
 
 
 def look(run: FitRun) -> None:
-    """Where the process is to measure, does so in the place of the first epoch, and ends it.
-
-    Raises `ExportEnded` where the steps run elsewhere.
-    """
+    """Measures steps in the place of the first epoch, and ends the process."""
     share = run.session.settings.measure_from
     if not share:
         return

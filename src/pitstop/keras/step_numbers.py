@@ -51,10 +51,7 @@ class FitVitals:
 
 
 def gaps_seconds(iterator: Any) -> list[float]:
-    """The last gaps between two requests of an iterator, the newest last; empty where none are.
-
-    Up to a hundred of them.  An iterator of several devices, or one whose tuning is off, has none.
-    """
+    """The last hundred gaps between requests of an iterator (`gap_times`), if they are known."""
     if not private.is_serializable(iterator):
         return []
     try:
@@ -65,10 +62,7 @@ def gaps_seconds(iterator: Any) -> list[float]:
 
 
 def waiting_share(gaps: list[float], elements: int, seconds: float) -> float | None:
-    """Share of the time in which elements were waited for; None where it cannot be known.
-
-    So many were drawn in these seconds, the time of whole steps.
-    """
+    """Share of these seconds in which so many elements were waited for; None where unknown."""
     recent = gaps[-elements:] if elements else []
     if not recent or seconds <= 0.0:
         return None

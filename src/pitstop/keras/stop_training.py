@@ -21,10 +21,7 @@ _WATCHED = (
 
 
 def watch(owner: type, notify: Callable[[Any, FrameType], None]) -> None:
-    """Turns `stop_training` of a class into a property that tells who sets it.
-
-    The value stays where it was, in the instance's dictionary.
-    """
+    """Turns `stop_training` of a class into a property that tells who sets it."""
 
     def get(self: Any) -> bool:
         return bool(vars(self).get(_NAME, False))

@@ -1,9 +1,7 @@
 """What callbacks change in a model's make-up while it is trained.
 
-Flags that freeze layers are saved and set again, and so are numbers and texts that layers, their
-regularizers and the optimizer were made with.  A training step keeps those
-that it was traced with, so one that was made anew is made anew on a resume, too.
-An optimizer, a loss or a function that was put in the place of another cannot be built again.
+Flags, numbers and texts are set again; a training step that was made anew is made anew. An
+optimizer, a loss or a function in the place of another cannot be built again.
 """
 
 from __future__ import annotations
@@ -116,10 +114,7 @@ class Structure:
         self._model.make_train_function(force=True)
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Sets the flags, and lets the training step be made anew where it was.
-
-        Raises `ResumeRefused` where the model has other layers, or a part of it was replaced.
-        """
+        """Sets the flags; raises `ResumeRefused` for other layers, or a part that was replaced."""
         if not saved:
             return
         if saved["replaced"]:

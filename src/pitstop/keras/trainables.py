@@ -42,10 +42,7 @@ def begin_from_weights(run: FitRun) -> None:
 
 
 def export_fit(run: FitRun, saved: SavedState) -> None:
-    """Restores the model and its optimizer, writes them, and leaves the script (`ExportEnded`).
-
-    No callback has been told of the `fit` yet, so that none has begun a file.
-    """
+    """Writes the restored model and optimizer before any callback is told; raises `ExportEnded`."""
     with carrying_out(run.session):
         run.build_missing(saved)
         model = run.model

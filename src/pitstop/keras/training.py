@@ -67,11 +67,7 @@ class FitAlreadyFinished(BaseException):
 
 
 class Training:
-    """Watches `fit` calls for one session.
-
-    `run`: the `fit` that is running, None between two of them. `continuation`: what the `fit` that
-    begins goes on from; None for one that begins anew.
-    """
+    """Watches `fit` calls for one session; `run` is the one that is running, if any."""
 
     def __init__(
         self,

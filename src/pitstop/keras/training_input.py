@@ -50,11 +50,7 @@ class TrainingInput:
         is_shared: bool = False,
         skips_bad_records: bool = False,
     ) -> None:
-        """Nothing has been read from Keras' epoch iterator yet.
-
-        `mode`: how the user wants the place in it to be saved; `overhead`: the share of the time
-        that saving may take. `is_shared`: callbacks may read a dataset too.
-        """
+        """`is_shared`: callbacks may read a dataset too."""
         self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
@@ -170,8 +166,7 @@ class TrainingInput:
     def throwaway(self, saved: SavedState, rows: int) -> Any:
         """An iterator for a step whose result is thrown away; `rows` where the input does not say.
 
-        The one that is restored afterwards, so that the step is traced as it
-        will be used.  An input that is replayed must not be touched, and one
+        The one that is restored afterwards. An input that is replayed must not be touched, and one
         that reads ahead would draw seeds; a made-up batch does there.
         """
         if self.begins_anew:
@@ -281,10 +276,7 @@ def _with_shapes(element_spec: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
 
 
 def _made_up(element_spec: Any, rows: int) -> Any:
-    """A batch of zeros of this form; unknown sizes are 1, that of the batch is `rows`.
-
-    A text is the word "0": an empty one has no words, and recurrent layers need one.
-    """
+    """A batch of zeros of this form; unknown sizes are 1, texts the word "0"."""
 
     def zeros(spec: Any) -> Any:
         sizes = [size or 1 for size in spec.shape]
@@ -311,11 +303,8 @@ LONGEST_SECONDS = 0.3
 class InputEnd:
     """Destroys an iterator, beside the script and with little patience.
 
-    Its destructor waits for the threads that read ahead for it (`PrefetchDatasetOp` joins them),
-    and so for whatever the script's own Python in the pipeline waits for, be it for ever.
-
-    Threads that run Python while the interpreter ends may take the process down with them: an
-    input that is quick to end has ended before.
+    Its destructor waits for the threads that read ahead, and so for the script's own Python, maybe
+    for ever; but such threads must not run Python while the interpreter ends.
     """
 
     def __init__(self, iterator: object) -> None:

@@ -1,9 +1,7 @@
 """The validation data of a `fit`: read from the start each time, but shuffled anew.
 
-The order of the rows decides the last bits of the metrics, so it has to be the
-order of the uninterrupted run.  What carries over from one validation to the
-next is how far the seeds of a dataset's shuffles have gone, and what a
-`PyDataset` remembers is among the objects of the script.
+The order of the rows decides the last bits of the metrics. It depends on how far the seeds of the
+dataset's shuffles have gone.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ class ValidationInput:
     """
 
     def __init__(self, data: Any, planned: int = 1, *, is_shared: bool = False) -> None:
-        """Nothing has been read yet of a `validation_data`; `planned` readings are to come.
-
-        It `is_shared` where others may read from it, or a validation reads a part of it.
-        """
+        """`planned` readings are to come; `is_shared`: others may read from it."""
         self._planned = planned
         self.data = data[0] if isinstance(data, tuple | list) and data else data
         self._created = 0

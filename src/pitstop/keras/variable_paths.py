@@ -66,8 +66,7 @@ class VariablePaths:
 class OtherVariables:
     """Those of a notebook's process, which are not saved: they may be of other trainings.
 
-    What is held shows a change by its place in memory: TensorFlow writes an update elsewhere
-    while somebody holds the value of before.
+    A change shows by its place in memory: TensorFlow writes elsewhere while the old value is held.
     """
 
     def __init__(self, registry: VariableRegistry, path_of: PathOf) -> None:

@@ -1,8 +1,7 @@
 """Everything that a custom loop needs to go on, cut and restored as one.
 
-The first step of a compiled model creates its metrics and its optimizer's variables while it is
-traced, after the metrics were reset.  A resumed loop has to find them there: one step with zeros
-is done before the state is restored.
+The first step of a compiled model creates variables while it is traced: one step with zeros is done
+before the state is restored.
 """
 
 from __future__ import annotations

@@ -58,10 +58,7 @@ class Run:
         return self._loop.step
 
     def restore(self, saved: SavedState) -> None:
-        """Brings the objects to a saved state; the loops follow when they begin.
-
-        Raises `ResumeRefused` where the script keeps other objects, or another model.
-        """
+        """Brings the objects to a saved state; raises `ResumeRefused` for other objects."""
         started = time.monotonic()
         self._state.restore(saved)
         began = began_seconds(self._session.attempt_dir)

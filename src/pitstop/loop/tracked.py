@@ -51,10 +51,7 @@ class GraphSession:
         return encoder.encode(named), []
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
-        """Assigns them; adds nothing to the graph.
-
-        Raises `ResumeRefused` where the graph has other variables than it had.
-        """
+        """Assigns the variables; raises `ResumeRefused` where the graph has others than it had."""
         values = decode(saved, tensors)
         variables = {each.name: each for each in self._variables()}
         changed = sorted(values.keys() ^ variables.keys())
@@ -66,10 +63,7 @@ class GraphSession:
         self._assign(values)
 
     def begin_with(self, path: Path, values: Mapping[str, StoredValue]) -> int:
-        """Assigns the values of a v1 Saver's files; how many.
-
-        Raises `WeightsUnusable` where a variable has no value, or one of another shape.
-        """
+        """Assigns a v1 Saver's values, and counts them; raises `WeightsUnusable`."""
         found = {each.name: _value_for(each, path, values) for each in self._variables()}
         self._assign(found)
         return len(found)
@@ -120,10 +114,7 @@ class Tracked(Protocol):
 
 
 def track(name: str, value: Any) -> Tracked:
-    """How the object that was given under this keyword is saved.
-
-    Raises `CannotTrack` where it can be neither read nor set in place.
-    """
+    """How the object that was given under this keyword is saved; raises `CannotTrack`."""
     for fits, kind in _KINDS:
         if fits(value):
             return kind(name, value)

@@ -48,11 +48,7 @@ def of_objects(objects: Mapping[str, Any]) -> Trainables:
 
 
 def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
-    """Creates the slots that optimizers had when they were saved, which their first step makes.
-
-    A slot carries the path of its variable in its name, see `Optimizer.add_variable_from_reference`
-    of Keras.
-    """
+    """Creates the slots that optimizers had, with their variables' paths in their names."""
     leaves = dict(leaves_of(objects))
     paths = [item.path for item in saved_variables(saved)]
     trained = [

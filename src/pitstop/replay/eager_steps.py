@@ -22,13 +22,7 @@ class EagerSteps:
         records: Callable[[], bool],
         count: Callable[[], None],
     ) -> None:
-        """Watches nothing by itself, see `install`.
-
-        Args:
-            listens: whether what happens now is the script's own.
-            records: whether a loop is recorded, whose steps are calls.
-            count: counts a step; raises `TrainingStopped` for a stop.
-        """
+        """`count` counts a step, and raises `TrainingStopped` for a stop."""
         self._listens = listens
         self._records = records
         self._count = count
@@ -37,10 +31,7 @@ class EagerSteps:
         self._replicas_train = False
 
     def replicates(self, run: Callable[[], Any]) -> Any:
-        """Runs what a strategy does on its replicas, in threads of its own: one step at most.
-
-        Raises `TrainingStopped` for a stop.
-        """
+        """Runs what a strategy does on its replicas, one step at most; raises `TrainingStopped`."""
         if self.waiting or not self._listens():
             return run()
         self.waiting, self._replicas_train = threading.get_ident(), False
@@ -69,10 +60,7 @@ class EagerSteps:
         self._gradients_taken = self._in_replica() or self._listens()
 
     def wrote(self, variable: Any) -> None:
-        """The script has changed a variable itself; with gradients in hand, that is a step.
-
-        Raises `TrainingStopped` for a stop.
-        """
+        """The script changed a variable: a step, with gradients; raises `TrainingStopped`."""
         if not (self._gradients_taken and variable.trainable) or self._records():
             return
         if self._in_replica():

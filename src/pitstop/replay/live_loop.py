@@ -82,10 +82,7 @@ class LiveLoop(ScriptLoop):
             self.level = Exactness("not_exact", reason)
 
     def give_up(self, reason: str, *, raised: bool = False) -> None:
-        """The loop cannot be replayed: nothing of it is saved any more.
-
-        Where something was `raised`, this is told when the script goes on all the same.
-        """
+        """The loop cannot be replayed: nothing of it is saved any more."""
         if self.keeps:
             self.keeps = False
             self.record = LoopRecord()
@@ -96,11 +93,7 @@ class LiveLoop(ScriptLoop):
 
     @contextmanager
     def recording(self, what: str) -> Iterator[None]:
-        """Nothing more is recorded when a value cannot be.
-
-        Only code of ours runs in here: whatever goes wrong, the user's training
-        must not end because of it.
-        """
+        """Nothing more is recorded when a value cannot be; the training goes on."""
         try:
             yield
         except NotRecordable as refusal:
@@ -118,10 +111,7 @@ class LiveLoop(ScriptLoop):
             self.give_up(str(full))
 
     def pass_boundary(self) -> None:
-        """A recorded call has ended: snapshots are taken here, and stops obeyed.
-
-        Raises `TrainingStopped` where the run was asked to stop; the state is saved then.
-        """
+        """A recorded call has ended; raises `TrainingStopped` for a stop, the state saved."""
         now_ns = time.monotonic_ns()
         if self.boundary.passed_ns:
             self.boundary.measure(now_ns)
@@ -129,10 +119,7 @@ class LiveLoop(ScriptLoop):
         self.boundary.obey(self.step, self.take)
 
     def obey_stop(self) -> None:
-        """A call is about to run: where nothing is saved, nothing is lost by stopping here.
-
-        Raises `TrainingStopped` where the run was asked to stop.
-        """
+        """Where nothing is saved, nothing is lost by stopping here; raises `TrainingStopped`."""
         if self.keeps:
             return
         self.tell_level(self.level, [])
@@ -158,11 +145,7 @@ class LiveLoop(ScriptLoop):
     # -- cuts --------------------------------------------------------------------
 
     def take(self, milestone: str = "") -> StateCapture | None:
-        """A consistent cut, here and now; None when there is none to take.
-
-        Only code of ours runs in here: whatever goes wrong, the user's training
-        must not end because of it.
-        """
+        """A consistent cut, here and now; None when there is none to take, or ours failed."""
         schedule = self._schedule
         if not self.keeps:
             return None

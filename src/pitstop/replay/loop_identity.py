@@ -1,8 +1,4 @@
-"""Which loop of the script this is, and whether it is the saved one.
-
-Its first step is computed by every attempt, in a state that nothing has been answered into yet.  So
-the same script leaves the same bits behind; another learning rate, model, seed or trial does not.
-"""
+"""Which loop of the script this is, and whether it is the saved one: the same first step's bits."""
 
 from __future__ import annotations
 

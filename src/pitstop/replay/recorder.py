@@ -52,22 +52,14 @@ class _Place(threading.local):
 
 
 class Recorder:
-    """One process and its loop, if it has one.
-
-    Nothing is recorded before the first call that trains: whatever comes
-    earlier is simply done again on a resume.
-    """
+    """One process and its loop, if it has one; recorded from the first call that trains."""
 
     def __init__(
         self,
         open_session: Callable[[], Session | None],
         registry: VariableRegistry,
     ) -> None:
-        """Watches nothing by itself, see `install`.
-
-        `open_session` gives the session of this process; None where it has none to give, because
-        another process trains or the script has a loop of `pitstop.start`.
-        """
+        """`open_session` gives None where another process trains, or `pitstop.start` does."""
         self._open_session = open_session
         self._registry = registry
         self.traced = TracedFunctions()

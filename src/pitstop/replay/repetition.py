@@ -29,11 +29,7 @@ from pitstop.tensorflow.variables import VariableRegistry
 
 
 class MutedOutput:
-    """Leads stdout and stderr to nowhere between `begin` and `end`.
-
-    By descriptor, so that what libraries print is held back too.  An exception
-    that ends the script is shown all the same.
-    """
+    """Leads stdout and stderr to nowhere, by descriptor: libraries print too."""
 
     def __init__(self) -> None:
         self._kept: dict[int, int] = {}
@@ -117,10 +113,7 @@ class Repetition:
         self._closures = closures
 
     def why_another(self, read: ReadBack) -> str:
-        """Why the script does something else than what is saved; empty where it does the same.
-
-        Raises `Refused` where the user has changed what the loop computes.
-        """
+        """Why the script does something else than what is saved; or empty; raises `Refused`."""
         described = self._saved.state["replay"]["identity"]
         before = LoopIdentity.from_json(described, self._saved.tensors)
         found = loop_identity.match(before, self.loop.identity)
@@ -172,11 +165,7 @@ class Repetition:
         self._entries = (each for each in entries if each.kind is not RecordKind.RESULT)
 
     def recall(self, variable: Any, name: str) -> None:
-        """Gives a variable what it held here, as far as anybody had looked at it.
-
-        Looks change nothing: between two calls they may come in any order, or not again. Raises
-        `TrainingStopped` for a stop; the checkpoint stands.
-        """
+        """Gives a variable what it held here when it was looked at; raises `TrainingStopped`."""
         self._obey_stop()
         self._look_ahead()
         entry = next((each for each in self._looks if each.name == name), None)
@@ -189,11 +178,7 @@ class Repetition:
         variable.assign(values.build(entry.form, entry.data))
 
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
-        """What the earlier attempt recorded at this call; `given` is the checksum of its arguments.
-
-        Raises `Refused` where it did something else, `TrainingStopped` for a stop; the checkpoint
-        stands.
-        """
+        """What was recorded at this call; raises `Refused`, or `TrainingStopped` for a stop."""
         self._obey_stop()
         self._look_ahead()
         if self._looks:
@@ -236,10 +221,7 @@ class Repetition:
         self.loop.session.beacon.write_replay(step, self._count, self._total)
 
     def answered(self) -> None:
-        """The script is about to get an answer; the last one brings the state back.
-
-        Raises `Refused` where the model is not the one that was saved.
-        """
+        """The script gets an answer; the last brings the state back.  Raises `Refused`."""
         if self._count == self._total:
             self._go_live()
 

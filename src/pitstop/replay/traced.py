@@ -34,10 +34,7 @@ class _Running(threading.local):
 
 @dataclass
 class _Known:
-    """What is known of a function, or of a model: by name of a call and number of its traces.
-
-    Looking at graphs is dear; they are other ones only after a trace.
-    """
+    """What is known of a function, by call and number of traces: graphs are dear to look at."""
 
     doubt: str = ""
     unrepeatable: str = ""
@@ -73,10 +70,7 @@ class TracedFunctions:
         return self._of(call).called
 
     def _traced_for(self) -> Call | None:
-        """The call that something is traced for.
-
-        A strategy traces what its replicas do in threads of its own, which the script's waits for.
-        """
+        """The call that something is traced for, also in a strategy's own threads."""
         return self._running.call or self._latest
 
     def random_op(self, op_type: str) -> None:

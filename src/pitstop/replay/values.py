@@ -39,11 +39,7 @@ class NotRecordable(TypeError):
 
 
 def flatten(value: Any) -> tuple[Form, bytes]:
-    """The form of a value, and its bytes.
-
-    Raises `NotRecordable` where it holds something that is no tensor, array, number, None, list,
-    tuple or dict of these.
-    """
+    """The form of a value, and its bytes; raises `NotRecordable` for other kinds."""
     pieces: list[bytes] = []
     form = _flatten(value, pieces)
     return form, b"".join(pieces)

@@ -30,13 +30,9 @@ FORMS: Mapping[str, Callable[[WhyReport], str]] = {
 
 
 def write_missing(run_dir: Path) -> tuple[WhyReport, ...]:
-    """Writes the reports of all attempts that are over and have none, and gives them.
+    """Writes and gives the missing reports of all attempts that are over.
 
-    An attempt is over when it says so, or when another one has followed.
-
-    Raises:
-        RunNotFound: the folder holds no run.
-        OSError: the disk refused; what was written before it is whole.
+    Raises `RunNotFound`, or `OSError` where the disk refused; what was written before it is whole.
     """
     entries = journal.read(run_dir / JOURNAL_FILE).entries
     newest = max((each.attempt for each in entries), default=0)

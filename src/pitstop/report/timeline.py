@@ -156,10 +156,7 @@ def clock(seconds: float, zone: tzinfo | None = None) -> str:
 
 
 def thin(points: Sequence[Point], columns: int) -> tuple[Point, ...]:
-    """At most four points of each of so many equal spans of time, all in order.
-
-    A span that holds values that are not finite keeps the first of them too.
-    """
+    """At most four points of each of so many equal spans of time, all in order."""
     if len(points) <= columns:
         return tuple(points)
     start, end = points[0][0], points[-1][0]

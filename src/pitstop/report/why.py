@@ -91,10 +91,7 @@ class WhyReport:
     log_folder: str = ""
 
     def to_json(self) -> dict[str, JsonValue]:
-        """One object about the last attempt; the earlier ones under `attempts`.
-
-        `progress` tells of each attempt how far it came, and `compared` what follows from that.
-        """
+        """One object about the last attempt; the earlier ones under `attempts`."""
         return {
             "run": self.name,
             **self.last.to_json(),
@@ -106,22 +103,14 @@ class WhyReport:
 
 
 def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
-    """The report on one attempt of a run, None for the newest; `live`: its supervisor is there.
-
-    Raises:
-        RunNotFound: the folder holds no run, one that never began, or no such attempt.
-    """
+    """The report on one attempt of a run, None for the newest; raises `RunNotFound`."""
     found = load.from_run(run_dir, is_live=live)
     attempts = _up_to(found.attempts, attempt)
     return _report(run_dir, _explained(run_dir, attempts), found.damaged_lines)
 
 
 def why_each(run_dir: Path, wanted: Container[int]) -> tuple[WhyReport, ...]:
-    """The reports on some attempts of a run that is over, each as if it were the newest.
-
-    Raises:
-        RunNotFound: the folder holds no run, or one that never began.
-    """
+    """The reports on some attempts of a run that is over; raises `RunNotFound`."""
     found = load.from_run(run_dir, is_live=False)
     explained = _explained(run_dir, found.attempts)
     return tuple(

@@ -1,8 +1,4 @@
-"""What a `tf.data` pipeline holds in memory, and the same pipeline with less of it.
-
-Its order does not depend on how far it reads ahead, nor on how many calls run at a time, nor on
-a cache of what each reading gives again.  The buffer of a shuffle is another matter.
-"""
+"""What a `tf.data` pipeline holds in memory, and the same pipeline with less of it."""
 
 from __future__ import annotations
 

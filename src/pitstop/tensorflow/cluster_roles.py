@@ -22,10 +22,7 @@ _DATA_SERVERS = ("DispatchServer", "WorkerServer")
 
 
 def watch(supervisor: Supervisor) -> None:
-    """Tells `supervisor` of each role, see `events.RoleTaken`, just before a process takes it.
-
-    A class that this version of TensorFlow lacks is nobody's part.
-    """
+    """Tells `supervisor` of each role (`events.RoleTaken`) just before a process takes it."""
     wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
     wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
     wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
@@ -67,10 +64,7 @@ def _after_server(supervisor: Supervisor, original: _Call, *args: Any, **kwargs:
 
 
 def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> Any:
-    """Ends the process when the training is over: `join` itself never returns.
-
-    The server works in threads of its own, which `join` only waits for.
-    """
+    """Ends the process when the training is over: `join` itself never returns."""
     supervisor.take("server", *_place_of(server))
     exit_code = supervisor.serve()
     if exit_code is not None and threading.current_thread() is threading.main_thread():
@@ -121,10 +115,7 @@ def _place_of_coordinator(coordinator: Any) -> _Place:
 
 @_or_unknown
 def _place_of_resolver(resolver: Any) -> _Place:
-    """All tasks of the cluster of a strategy, and its own; nothing where it is alone.
-
-    `resolver`: None for the one that the strategy takes where the script names none.
-    """
+    """All tasks of the cluster of a strategy, and its own; nothing where it is alone."""
     resolver = resolver or tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = resolver.cluster_spec().as_dict()
     kind, index = resolver.task_type, resolver.task_id

@@ -58,10 +58,7 @@ _CPU = "CPU"
 
 
 def accelerators() -> dict[str, str]:
-    """By kind of device ("GPU"), the models that this process may use, and how many of each.
-
-    Asked before the first op, this makes TensorFlow look for devices, and no more.
-    """
+    """By kind ("GPU"), the models that this process may use, and how many of each."""
     models = Counter(
         (device.device_type, _model(device))
         for device in tf.config.get_visible_devices()

@@ -69,11 +69,7 @@ def _telling(original: Callable[..., Any], told: Callable[[Any], None]) -> Calla
 
 
 def drawing_graph(iterator: Any) -> Any:
-    """The graph of the function that draws once in each call; None where that is not certain.
-
-    It is where the iterator is an argument of the function, and the draw is in no loop, branch or
-    inner function.
-    """
+    """The graph of the function that draws once in each call, in no loop or branch; else None."""
     graph = tf.compat.v1.get_default_graph()
     if not graph.building_function or graph.outer_graph.building_function:
         return None
@@ -109,10 +105,7 @@ def is_of_one_device(iterator: Any) -> bool:
 
 
 def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:
-    """An iterator over these elements of another one, in the same form: no function is traced anew.
-
-    There is at least one; of the `iterator`, which is of one device, nothing is drawn.
-    """
+    """An iterator over these elements of another one, at least one, in the same form."""
     one, *more = (
         dataset_ops._VariantDataset(
             tf.data.Dataset.from_tensors(each)._variant_tensor, iterator.element_spec
@@ -156,10 +149,7 @@ def _datasets(iterator: Any) -> list[Any]:
 
 
 def doubt_of(iterator: Any, name: str) -> str:
-    """Why a repetition may draw others, empty where it draws the same; `name`: of the function.
-
-    The elements themselves are not seen, so that more is asked than where they are.
-    """
+    """Why a repetition may draw others, empty where it draws the same; `name`: of the function."""
     problems = [*map(_problem_of, _datasets(iterator))] or [_UNKNOWN]
     problem = next(filter(None, problems), "")
     return _UNCERTAIN.format(name, problem) if problem else ""

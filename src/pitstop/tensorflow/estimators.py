@@ -1,7 +1,6 @@
 """Ends the evaluator of an Estimator behind the last checkpoint, when its leader has ended.
 
-Public names of TensorFlow 2.15 only.  `train_and_evaluate` looks for checkpoints in a loop, which
-ends by itself only where the global step comes to `max_steps`.
+Public names of TensorFlow 2.15 only.
 """
 
 from __future__ import annotations

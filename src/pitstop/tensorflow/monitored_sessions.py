@@ -1,8 +1,6 @@
 """Watches a MonitoredSession, and closes it in order when the run is asked to stop.
 
-Public names of TensorFlow only.  Such a session saves itself: its `CheckpointSaverHook` does so at
-the end too, if it ends without an exception.  So a stop closes the session between two steps, and
-leaves the script there.
+Public names of TensorFlow only. Such a session saves itself at its end.
 """
 
 from __future__ import annotations

@@ -14,11 +14,7 @@ _Write = Callable[[Mapping[str, int]], None]
 
 
 class Naming:
-    """The names of variables, as the framework that creates them knows them.
-
-    TensorFlow's own names are not unique ("kernel", "Variable").  Keras tells the path of
-    a variable while it is created, and how far it has counted in naming layers.
-    """
+    """The names of variables, as the framework that creates them knows them."""
 
     def __init__(self) -> None:
         self._here = threading.local()

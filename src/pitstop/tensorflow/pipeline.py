@@ -1,7 +1,4 @@
-"""The stages of a `tf.data` pipeline: what can be told of it before anything is read.
-
-The attributes of stages are private names of TensorFlow, like those in `private`.
-"""
+"""The stages of a `tf.data` pipeline: what can be told of it before anything is read."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ def is_repeatable(dataset: Any) -> bool:
 
 
 def is_deterministic(dataset: Any) -> bool:
-    """Whether a pipeline whose iterator can be saved gives the same elements again.
-
-    Not where its options allow another order, or let state be passed over.
-    """
+    """Whether a pipeline that can be saved gives the same elements again, by its options."""
     policy = dataset.options().experimental_external_state_policy
     return policy is None and not leaves_order_open(dataset)
 
@@ -111,11 +105,7 @@ def share_a_shuffle(one: Any, other: Any) -> bool:
 
 
 def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
-    """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
-
-    None is found in what is no pipeline of one device. `in_parts`: the reader leaves a finite
-    repetition before its end, too.
-    """
+    """The stages that draw another seed in each repetition, ahead of their reader."""
     if not hasattr(dataset, "_inputs"):
         return []
     injected = dataset.options().experimental_optimization.inject_prefetch is not False
@@ -141,10 +131,7 @@ def seeds_of(dataset: Any) -> list[list[int]]:
 
 
 def keeps_an_order(dataset: Any) -> bool:
-    """Whether a cache in memory keeps what a shuffle gave, with no shuffle behind it.
-
-    Such a shuffle is created with each iterator, though the cache reads from one of them only.
-    """
+    """Whether a cache in memory keeps what a shuffle gave, with no shuffle behind it."""
     if not hasattr(dataset, "_inputs") or hasattr(dataset, "_reshuffle_each_iteration"):
         return False
     if hasattr(dataset, "_filename"):
@@ -174,10 +161,7 @@ def source_tensors(dataset: Any) -> list[Any]:
 
 
 def readable(tensor: Any) -> Any:
-    """A tensor that NumPy can read: of a ragged or a sparse one, its bytes.
-
-    A dataset in a dataset has none: TensorFlow gives its kind alone.
-    """
+    """A tensor that NumPy can read: of a ragged or a sparse one, its bytes; else its kind."""
     if tensor.dtype != tf.variant:
         return tensor
     return np.frombuffer(tf.io.serialize_tensor(tensor).numpy(), np.uint8)
@@ -187,10 +171,7 @@ _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
 
 
 def pipeline_of(dataset: Any) -> str:
-    """The stages of a `tf.data` pipeline in their order: "TensorSlice > Shuffle 100 > Batch 32".
-
-    Empty for what is no pipeline of one device.
-    """
+    """The stages in their order: "TensorSlice > Shuffle 100 > Batch 32"; empty for others."""
     inputs = getattr(dataset, "_inputs", None)
     if inputs is None:
         return ""

@@ -1,8 +1,4 @@
-"""Private names of TensorFlow, each behind one function.
-
-`check` fails with the name of what is missing, so that an unknown version
-turns the instrumentation off with a clear word instead of half working.
-"""
+"""Private names of TensorFlow, each behind one function; `check` names what is missing."""
 
 from __future__ import annotations
 
@@ -94,11 +90,7 @@ def check() -> None:
 
 
 def on_variable_created(notify: Callable[[Any], None]) -> None:
-    """Calls `notify` with every resource variable once it is initialised.
-
-    Reads of a variable are `_UnreadVariable`s of the same base; they hold no
-    value of their own and are left out.
-    """
+    """Calls `notify` with every resource variable once it is initialised, not with reads of it."""
     base = resource_variable_ops.BaseResourceVariable
     unread = resource_variable_ops._UnreadVariable
     original = base.__init__
@@ -123,11 +115,7 @@ def on_checkpoint_read(notify: Callable[[str], None]) -> None:
 
 
 def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
-    """Leads what writes the files of a `tf.train.Checkpoint` through `write`.
-
-    It is given what writes, and what returns the same and writes nothing: the path of a
-    checkpoint, or nothing for the list of them and the removal of old ones.
-    """
+    """Leads what writes the files of a `tf.train.Checkpoint` through `write`."""
     owner = checkpoint.TrackableSaver
     original = owner.save
 
@@ -156,10 +144,7 @@ def _written(
 
 
 def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
-    """Calls what is named for its kind with the type of each op of these kinds that is traced.
-
-    Ops of a draw that `drawn_inputs.on_draw` has told of are left out.
-    """
+    """Calls what is named for its kind with the type of each op that is traced, draws left out."""
     original = func_graph.FuncGraph._create_op_internal
 
     @observing(spoils=True)
@@ -207,10 +192,7 @@ def trains(function: Any) -> bool:
 
 
 def graphs(function: Any) -> list[Any]:
-    """The graphs that calls of a `tf.function`, or of one of its traces, run.
-
-    The one that creates variables writes their initial values, and is run once.
-    """
+    """The graphs that calls of a function run; not the one that creates variables."""
     if isinstance(function, concrete_function.ConcreteFunction):
         return [function.graph]
     first = function._concrete_variable_creation_fn if function._created_variables else None
@@ -313,11 +295,7 @@ def serialize_iterator(iterator: Any) -> bytes:
 
 
 def counted_seeds(state: bytes) -> int:
-    """How many seed counts of shuffles an iterator's state holds.
-
-    They are kept under keys that end in `num_random_samples`
-    (tensorflow/core/kernels/data/shuffle_dataset_op.cc).
-    """
+    """How many seed counts (`num_random_samples`) of shuffles an iterator's state holds."""
     return state.count(b"num_random_samples")
 
 

@@ -93,11 +93,7 @@ def _seeds_of_op() -> tuple[int, int] | None:
 
 
 def seed_if_unseeded() -> None:
-    """Gives TensorFlow a random global seed if the script gave none.
-
-    Ops without any seed draw from a stream inside their kernel that nobody can
-    read; with a seed, however random, a resume can repeat what they draw.
-    """
+    """Gives TensorFlow a random seed if the script gave none: else streams cannot be read."""
     if private.eager_seed()[0] is None:
         tf.random.set_seed(entropy.bits("tensorflow", _SEED_BITS))
         regard_as_given()
@@ -114,10 +110,9 @@ _OPENED_MODULES = (
 class RandomStreams:
     """Takes and sets the states of all streams together.
 
-    Two threads draw from them: the script's, between and in the steps, and the reader of an input
-    written in Python, which is ahead of the step.  On a resume the reader repeats what it drew, so
-    a stream that moves while the input is drawn again belongs to the reader; all others are set to
-    what they were at the cut.
+    The reader of an input written in Python is ahead of the step. On a resume it repeats what it
+    drew, so a stream that moves then is the reader's; all others are set to what they were at the
+    cut.
     """
 
     def __init__(self) -> None:

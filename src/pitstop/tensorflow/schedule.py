@@ -62,10 +62,7 @@ class Backlog:
             self._ended_seconds = 0.0
 
     def wait(self, is_done: Callable[[], bool], is_stopping: Callable[[], bool]) -> None:
-        """Waits until one more may be scheduled, or nothing is to be waited for any more.
-
-        `is_done` asks TensorFlow whether all have ended; what one has raised comes from it.
-        """
+        """Waits until one more may be scheduled, or all have ended (`is_done`, which may raise)."""
         while not is_stopping():
             with self._changed:
                 if self._changed.wait_for(lambda: len(self._open) < self._most, _LOOK_SECONDS):
@@ -118,10 +115,7 @@ class Schedule:
         self._backlog = Backlog()
 
     def watch(self, join: Callable[[Any], None], looked_at: Callable[[Any, Any], None]) -> None:
-        """Learns how closures are waited for: by the original `ClusterCoordinator.join`.
-
-        `looked_at` is told of a remote value and what it holds, when the script looks at it.
-        """
+        """Learns how closures are waited for; `looked_at` is told what the script looks at."""
         self._join, self._looked_at = join, looked_at
 
     def add(self, coordinator: Any) -> None:
@@ -135,10 +129,7 @@ class Schedule:
     # -- what the script does ------------------------------------------------------
 
     def wait(self, run: Callable[[], _T]) -> _T:
-        """Runs what may wait for the workers, and says so in the meantime.
-
-        A stop that is asked for meanwhile has its time until it is obeyed.
-        """
+        """Runs what may wait for the workers, and says so: a stop has its time meanwhile."""
         beacon = self._beacon
         if beacon is None or not self._is_own_thread() or beacon.phase() is not Phase.TRAIN:
             return run()
@@ -209,10 +200,7 @@ class Schedule:
         return self._failure is None
 
     def raise_failure(self, give_up: Callable[[Exception], None]) -> None:
-        """Gives the script what its closure has raised, as TensorFlow would have in its place.
-
-        `give_up` is told before: what else was scheduled is cancelled.
-        """
+        """Gives the script what its closure has raised, as TensorFlow would have."""
         failure, self._failure = self._failure, None
         if failure is not None:
             self._backlog.clear()

@@ -66,11 +66,7 @@ class ScriptLoop:
         own: dict[str, Any],
         beside: Iterable[HeldTensor] = (),
     ) -> StateCapture:
-        """A consistent cut, here and now.
-
-        `own` and `beside` are the JSON and the tensors that this kind of loop adds; what is in
-        `own` was encoded with the encoder.
-        """
+        """A consistent cut, here and now, with `own` JSON and tensors `beside`."""
         position = Position(self.step, self.index, 0, self.done, "steps", milestone)
         self.tell_level(level, held.refused)
         state = {

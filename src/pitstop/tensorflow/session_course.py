@@ -147,11 +147,7 @@ class SessionCourse:
         self._boundary.reach(self._step, 0, self._step, NO_LOSS, now_ns)
 
     def is_due(self, *, asked: bool) -> bool:
-        """Whether the session is to be closed here, for a stop.
-
-        `asked`: the script asks whether to stop, as it does between two steps. One that does not is
-        left before the first run of its loop, if it has done so many as usual since it asked.
-        """
+        """Whether to close for a stop here; `asked`: the script asks whether to stop."""
         if asked:
             self._usual_runs, self._runs = max(self._usual_runs, self._runs), 0
             here = True

@@ -37,11 +37,7 @@ class Begun:
 
 
 def begin_from(path: str, trainables: Trainables) -> Begun:
-    """Gives every weight the value in the file, and the optimizers' variables if it has them.
-
-    Raises `WeightsUnusable` where the file has no value of its shape and type for a weight, or
-    cannot be read.
-    """
+    """Gives the weights the values in the file; raises `WeightsUnusable` where they do not fit."""
     file = identify(Path(path))
     if trainables.unbuilt or not trainables.weights:
         names = ", ".join(trainables.unbuilt) or "the script"
@@ -108,11 +104,7 @@ def _from_names(path: Path, values: Mapping[str, StoredValue], trainables: Train
 
 
 def find(name: str, values: Mapping[str, StoredValue]) -> StoredValue | None:
-    """The value of a variable: by its name, or by the one name that has it at its end.
-
-    A model that was named (`model/dense/kernel`) and one that was not
-    (`dense/kernel`) may take each other's weights.
-    """
+    """The value of a variable: by its name, or by the one name that has it at its end."""
     if name in values:
         return values[name]
     longer = [each for each in values if each.endswith(f"/{name}")]

@@ -61,10 +61,7 @@ def _read(part: memoryview, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 def of_bundle(prefix: Path) -> dict[str, StoredValue]:
-    """The tensors of TensorFlow's checkpoint files, with an object graph or without.
-
-    Raises `WeightsUnusable` where they cannot be read.
-    """
+    """The tensors of TensorFlow's checkpoint files; raises `WeightsUnusable` if unreadable."""
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         types = reader.get_variable_to_dtype_map()
@@ -85,11 +82,7 @@ def has_objects(values: Mapping[str, StoredValue]) -> bool:
 
 
 class ObjectGraph:
-    """The objects of a `tf.train.Checkpoint` by the names of their attributes.
-
-    A variable of several objects is stored once, under the shortest of its names,
-    so that the names of tensors do not tell which objects there are.
-    """
+    """The objects of a `tf.train.Checkpoint` by attribute; tensors have the shortest name only."""
 
     def __init__(self, values: Mapping[str, StoredValue]) -> None:
         self._graph = TrackableObjectGraph.FromString(values[_OBJECT_GRAPH].read())

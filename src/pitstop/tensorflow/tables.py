@@ -13,10 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def entries(table: Any) -> tuple[Array, Array]:
-    """The keys and the values in a table, a row for each entry.
-
-    Raises `AttributeError` where a table of this version of TensorFlow cannot be read.
-    """
+    """Keys and values in a table, a row each; raises `AttributeError` where it cannot be read."""
     keys, values = (each.numpy() for each in table.export())
     if not isinstance(table, tf.lookup.experimental.DenseHashTable):
         return keys, values

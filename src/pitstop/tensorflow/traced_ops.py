@@ -17,9 +17,8 @@ _DRAWS_NOTHING = frozenset({"AllCandidateSampler", "ComputeAccidentalHits"})
 def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
     """Whether an op draws from a stream that nobody can read or set, by TensorFlow's registry.
 
-    An op that takes two seeds as attributes keeps a counter inside of its kernel, if it is
-    stateful. A few are not stateful and take new seeds each time, unless they are given some. The
-    `attributes` are `AttrValue`s by name, as far as they are known.
+    A stateful op with two seeds as attributes counts inside of its kernel; a few others take new
+    seeds.
     """
     if op_type in _DRAWS_NOTHING or not (named := _of_seeded(op_type)):
         return False

@@ -21,10 +21,7 @@ _V1_NAME = "model.ckpt"
 
 
 def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
-    """Writes the present values; `step` stands in names and in v1 files.
-
-    Raises `NotExportable` where there is nothing that the format could hold.
-    """
+    """Writes the present values; `step` stands in names.  Raises `NotExportable`."""
     path = order.path
     match order.format:
         case Format.KERAS:
@@ -65,10 +62,7 @@ def relative_saver(variables: Any) -> Any:
 
 
 def save_v1(saver: Any, session: Any, folder: Path, step: int) -> None:
-    """Writes `folder/model.ckpt-STEP` and the folder's `checkpoint` file.
-
-    The session is None for eager variables, and the folder is not there yet.
-    """
+    """Writes `folder/model.ckpt-STEP` and its `checkpoint` file; no session for eager variables."""
     folder.mkdir()
     saver.save(session, str(folder / _V1_NAME), global_step=step, write_meta_graph=False)
 
@@ -145,13 +139,9 @@ def named(pairs: Iterable[tuple[str, Any]]) -> tuple[NamedVariable, ...]:
 def restore_named(
     registry: VariableRegistry, saved: SavedState, variables: Iterable[NamedVariable]
 ) -> None:
-    """Gives variables their saved values by their names.
+    """Gives variables, and those created in the same order, their saved values by name.
 
-    Where the names tell that variables were created in the same order as when they were saved,
-    every other variable of the process gets its value too.
-
-    Raises `NotExportable` where the state has no variable of a name, `ResumeRefused` where one has
-    another shape or dtype than it had.
+    Raises `NotExportable` where the state lacks one, `ResumeRefused` where one has another form.
     """
     items = saved_variables(saved)
     by_name = dict(zip(unique_names(item.path for item in items), items, strict=True))

@@ -17,10 +17,7 @@ _READS = (_WHOLE_READ, "sparse_read", "gather_nd")
 
 
 def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> None:
-    """Calls `before` with a variable before its value is read, by whatever needs it.
-
-    Where it was read as a whole, `behind` is called with the variable and the value.
-    """
+    """Calls `before` a variable is read; where it was read as a whole, `behind` with its value."""
     bases = (resource_variable_ops.BaseResourceVariable, resource_variable_ops._UnreadVariable)
     for base in bases:
         for name in _READS:

@@ -37,11 +37,7 @@ from pitstop.tensorflow.naming import Naming
 
 
 class Awaited:
-    """Saved variables that the process has not created yet, while their restore lasts.
-
-    Values are given at creation, inside of a constructor of the script: nothing is
-    refused there.  What does not fit together is told when the restore is over.
-    """
+    """Saved variables that are not created yet, while their restore lasts."""
 
     def __init__(self, found: VariableMatch, assign: Callable[[SavedVariable, Any], None]) -> None:
         self._reordered = found.reordered
@@ -60,10 +56,7 @@ class Awaited:
         self._assign(item, variable)
 
     def settle(self, path_of: Callable[[Any], str]) -> str:
-        """Why what came is not what was awaited, else empty.
-
-        Raises `ResumeRefused` where a variable came that is called otherwise, or has another form.
-        """
+        """Why what came is not what was awaited, else empty; raises `ResumeRefused` for another."""
         for now in self._others:
             item = self._waiting.get(now.index)
             if item is not None:
@@ -246,11 +239,7 @@ class VariableRegistry:
         *,
         some: bool = False,
     ) -> None:
-        """Assigns every saved value; until `settle`, variables still to come get theirs too.
-
-        Those that are `left_alone` keep the value they have; for `some` see `variable_match.match`.
-        Raises `ResumeRefused` where a variable has no certain value; none has been assigned then.
-        """
+        """Assigns saved values, but of those `left_alone`; raises `ResumeRefused` before any."""
         kept = {id(variable) for variable in left_alone}
         found = variable_match.match(saved_variables(saved), self._present(path_of), some=some)
         for item, index in found.pairs:
@@ -267,11 +256,7 @@ class VariableRegistry:
         return self.settle(saved, path_of)
 
     def settle(self, saved: SavedState, path_of: PathOf = no_path) -> str:
-        """What has not come by now does not come any more; why that is a doubt, else empty.
-
-        The numbers and names of variables go on where those of the saved process were. Raises
-        `ResumeRefused` where what was created since is not what was awaited.
-        """
+        """What has not come by now does not come: a doubt, or empty; raises `ResumeRefused`."""
         awaited, self._awaited = self._awaited, None
         counts = saved.state.get("created", {})
         doubt = awaited.settle(path_of) if awaited is not None else ""

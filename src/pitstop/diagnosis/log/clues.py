@@ -246,10 +246,7 @@ def signal_told(raised: Raised) -> str:
 
 
 def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
-    """Of a chain the exception that says most: one with a row of its own, the surest.
-
-    Of two that are as sure, the one that was printed last.
-    """
+    """Of a chain the exception that says most and its row; of two as sure, the later."""
     rows = [(raised, classify(raised)) for raised in chain]
     known = [(raised, row) for raised, row in rows if row]
     killed = [raised for raised in chain if _KILLED in raised.message]
@@ -320,11 +317,7 @@ def _of_sign(
 
 
 def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
-    """Keras 3 warns of an input that is too short, and of the end of one of unknown length.
-
-    Of the latter only in the first epoch, whose steps it counts, and never where a bar knows its
-    end and is not there yet.
-    """
+    """Keras 3 warns of an input that is too short, and of the end of one of unknown length."""
     if _UNKNOWN_LENGTH.search(log.text):
         return None
     before = [each for each in log.progress if each.number <= base.number]

@@ -72,10 +72,7 @@ def of_completed(ending: Ending) -> Clue | None:
 
 
 def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:
-    """Whether other epochs came after it: of a later fit, or of a loop that it did not stop.
-
-    An input that runs out stops nothing in Keras 3: only a later fit that had all is another one.
-    """
+    """Whether other epochs came after it: of a later fit, or of a loop that it did not stop."""
     before = [each.epoch for each in ending.log.progress if each.number <= clue.number]
     after = [each for each in ending.log.progress if each.number > clue.number]
     last = next((epoch for epoch in reversed(before) if epoch is not None), None)

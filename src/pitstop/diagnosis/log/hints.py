@@ -73,10 +73,7 @@ def find(log: Log) -> Iterator[Clue]:
 
 
 def before(log: Log, clue: Clue) -> Clue | None:
-    """What was said of an error just before native code gave up, or its exception, if that tells.
-
-    Of an exception only what native code itself calls an error.
-    """
+    """What was said just before native code gave up, or its exception, if that tells."""
     own = (each.first for each in log.tracebacks if each.title == clue.number)
     at = next(own, clue.number)
     near = range(at - _LINES_BEFORE, at)

@@ -62,10 +62,7 @@ _BARE = re.compile(r"\[(?:(?:\d{1,3};)*\d{1,3})?m")
 
 
 def clean(text: str) -> str:
-    """The text without colours, and of lines that were overwritten the last state.
-
-    A progress bar rewrites its line with carriage returns and backspaces.
-    """
+    """The text without colours, and of lines that were overwritten the last state."""
     shown = _PASTED.sub("", ESCAPES.sub("", text)).replace("\b", "")
     if "[0m" in shown:
         shown = _BARE.sub("", shown)
@@ -231,10 +228,7 @@ def _without_head(line: Line, end: int) -> Line:
 
 
 def _unglued(line: Line) -> Iterator[Line]:
-    """The lines that stand on one: quoted, put there by a page, or stuck to a progress bar.
-
-    A bar ends without a line break; what is printed when its process dies sticks to it.
-    """
+    """The lines that stand on one: quoted, put there by a page, or stuck to a progress bar."""
     if "\n" in line.text:
         for text in line.text.split("\n"):
             yield from _unglued(replace(line, text=text.rstrip()))

@@ -215,10 +215,7 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
 
 
 def _first_frame_above(stream: list[Line], title: int) -> int:
-    """Where the frames begin that stand right above, their head cut off; the title itself if none.
-
-    A frame has at most one line of code below it, and one of marks.
-    """
+    """Where the frames begin that stand right above; the title itself if there are none."""
     first = title
     between = _MOST_BETWEEN_FRAMES
     for index in range(title - 1, max(-1, title - _MOST_FRAME_LINES), -1):
@@ -328,10 +325,7 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
 
 
 def _callback_of(frames: tuple[Frame, ...]) -> str:
-    """The hook of a callback that the exception came out of; the class is not printed.
-
-    Inputs have hooks of the same names, which the readers of inputs call.
-    """
+    """The hook of a callback that it came out of; inputs have hooks of the same names."""
     for above, below in itertools.pairwise((Frame("", 0), *frames)):
         if _HOOK.match(below.function) and not _READS_INPUTS.search(above.posix_path):
             return below.function

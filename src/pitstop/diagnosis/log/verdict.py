@@ -79,10 +79,7 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
 
 
 def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
-    """A victim tells that a process went away; how that one ended says more.
-
-    Others may have trained on for some steps; and an abort may be the victim's own end.
-    """
+    """A victim tells that a process went away; how that one ended says more."""
     if not victims:
         return None
     crashes = [each for each in ending.clues if each.cause and each.signal not in ("", "SIGABRT")]
@@ -114,10 +111,7 @@ def _surest(own: Sequence[Clue]) -> Clue:
 
 
 def _refined(ending: Ending, clue: Clue) -> Clue:
-    """What stands before an error and explains it.
-
-    A GPU library that failed while the GPU's memory was full failed for that.
-    """
+    """What stands before an error and explains it."""
     if clue.cause == "native_crash" and clue.raised is None:
         return hints.before(ending.log, clue) or clue
     if clue.weight is Weight.GENERAL:
@@ -194,10 +188,7 @@ def _crash_explained(ending: Ending, clue: Clue | None) -> Clue | None:
 
 
 def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
-    """It failed, and nothing in the log tells why.
-
-    The exit code that a launcher or a scheduler prints may be of any end, unless a script raised.
-    """
+    """It failed, and nothing in the log tells why."""
     statuses = (each for each in fatal if each.weight is Weight.STATUS)
     failed = any(each.raised for each in ending.clues)
     codes = [each for each in statuses if failed or not each.number]

@@ -228,10 +228,7 @@ def trainer_signalled(evidence: Evidence) -> Finding | None:
 
 
 def cpu_time_limit(evidence: Evidence) -> Finding | None:
-    """The processor time limit (RLIMIT_CPU) ended the trainer; see setrlimit(2).
-
-    At the soft limit the kernel sends SIGXCPU, at the hard limit SIGKILL.
-    """
+    """The processor time limit (RLIMIT_CPU) ended the trainer; see setrlimit(2)."""
     limit = evidence.limit("cpu_seconds")
     hard, used = limit.get("hard"), evidence.exit.cpu_seconds if evidence.exit else None
     at_hard = evidence.signal == "SIGKILL" and hard and used and used >= hard - 1

@@ -54,10 +54,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
 
 
 def _of_cause(raised: Raised) -> Signature | None:
-    """Of an exception that stands for another, as in `raise Failed() from error`, that one's row.
-
-    What fails by itself while another is handled stands for itself.
-    """
+    """Of an exception that was raised from another (`from error`), that one's row."""
     if not raised.frames or not raised.frames[-1].code.startswith("raise "):
         return None
     rows = (classify(each) for each in reversed(raised.causes))

@@ -205,10 +205,7 @@ def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, 
 
 
 def _possible_faults(ended: TrainerExited) -> list[str]:
-    """Crashes since the trainer made its last step: those before were of others.
-
-    A core file may take minutes, so that the kernel's line may be long before the end.
-    """
+    """Crashes since the trainer's last step: a core file may take minutes."""
     lines, ages = ended.kernel_faults or [], ended.kernel_fault_ages_seconds
     alive_seconds = ended.seconds_since_boundary
     if ages is None or alive_seconds is None or len(ages) != len(lines):

@@ -92,10 +92,7 @@ def early_stopping_printed(evidence: Evidence) -> Finding | None:
 
 
 def dataset_exhausted(evidence: Evidence) -> Finding | None:
-    """The input had fewer batches than `steps_per_epoch` asked for.
-
-    Keras 3 goes on with short epochs; Keras 2 ends the fit.
-    """
+    """Fewer batches than `steps_per_epoch`: Keras 3 goes on, Keras 2 ends the fit."""
     printed = _RAN_OUT.search(evidence.output)
     epochs = _short_epochs(evidence)
     if not epochs and printed is None:

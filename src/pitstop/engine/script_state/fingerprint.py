@@ -171,10 +171,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
 
 
 def of_process() -> dict[str, str]:
-    """Settings of the process that a training step or a callback may change, by name.
-
-    Values that the script has put among Python's own names are some.
-    """
+    """Settings of the process that a step or a callback may change, by name; Python's names too."""
     found = {"numpy.geterr()": repr(np.geterr())}
     with suppress(OSError):
         found["the working directory"] = os.getcwd()  # noqa: PTH109

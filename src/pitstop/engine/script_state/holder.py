@@ -91,10 +91,7 @@ def is_plain_object(kind: type) -> bool:
 
 
 def items_of(value: Any) -> list[Any]:
-    """The items of a collection, those of a dictionary as pairs.
-
-    By the methods of the builtin: a class of the script may do much in its own.
-    """
+    """The items of a collection, pairs of a dictionary; by the methods of the builtin."""
     if isinstance(value, dict):
         return list(dict.copy(value).items())
     if isinstance(value, set):

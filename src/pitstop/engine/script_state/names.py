@@ -1,7 +1,6 @@
 """What the objects of a script are called in a saved state; functions and classes that it names.
 
-A state may come from anybody who can write the run's folder or its mirror.  Nothing is imported
-for it, and a name that leads to another function than the one it says is none.
+A state may come from anybody: nothing is imported for it.
 """
 
 from __future__ import annotations
@@ -76,11 +75,7 @@ def _name_of(function: Any) -> str:
 
 
 def named_function(name: str) -> Any:
-    """The function of this name, in a module that the script has imported; None if it may not be.
-
-    Those are comparisons and arithmetic of Python, NumPy and Keras, and functions that
-    a module of the script's own defines.
-    """
+    """A function of Python, NumPy, Keras or the script by its name; None for any other."""
     module, _, function = name.partition(":")
     found = getattr(sys.modules.get(module), function, None)
     if not isinstance(found, _FUNCTIONS) or _name_of(found) != name:

@@ -53,10 +53,7 @@ class ScriptState:
         self._settings: dict[str, str] = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
-        """The training begins: what is now is what a script that is run again brings along.
-
-        `rest`: what the training calls, by name; `data`: what its input is read from.
-        """
+        """`rest`: what the training calls, by name; `data`: what its input is read from."""
         self._modules = reachable.user_modules()
         self._input = dict(data)
         self._settings = fingerprint.of_process()
@@ -77,20 +74,14 @@ class ScriptState:
         return walk
 
     def keep_whole(self, objects: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the training holds besides, by names to give if it has none; by those that it has.
-
-        It is saved with all its plain fields, and never made anew.
-        """
+        """Objects by name that are saved with all their plain fields, and never made anew."""
         self._whole = {self._names.name_of(each, name): each for name, each in objects.items()}
         return self._whole
 
     # -- saving -------------------------------------------------------------------------
 
     def capture(self, encoder: Encoder, *, read_ahead: bool) -> Saved:
-        """The nodes that are not as they were at the begin, as JSON; arrays go to the encoder.
-
-        With `read_ahead`, what only the input leads to is saved by `capture_input`.
-        """
+        """The changed nodes as JSON; with `read_ahead` without what only the input leads to."""
         walk = self._walk_again(self._of_rest if read_ahead else self.baseline)
         saved, self.unverified = self._save_changed(walk, encoder)
         if read_ahead:
@@ -201,11 +192,7 @@ class ScriptState:
         read_ahead: bool,
         but: frozenset[Part] = frozenset(),
     ) -> list[str]:
-        """Makes the nodes what they were at the cut, all others what they were at the begin.
-
-        Takes what `capture` gave, and leaves the parts in `but` as they are. Gives the names of
-        what the script no longer has.
-        """
+        """Makes nodes what they were, but those in `but`; names of what is gone."""
         known = self._of_rest if read_ahead else self.baseline
         return self._restore(saved, arrays, known, self._walk_again(known).nodes, but)
 

@@ -65,11 +65,7 @@ class Walk:
         modules: Mapping[str, Any],
         known: Mapping[str, Node] | None = None,
     ) -> None:
-        """Nothing is looked at yet.
-
-        `known` are nodes of an earlier walk, whose code is not looked at again, nor what libraries
-        hold.
-        """
+        """`known` are nodes of an earlier walk, whose code is not looked at again."""
         self.nodes: dict[str, Node] = {}
         self.unreadable: dict[str, str] = {}
         self.is_complete = True

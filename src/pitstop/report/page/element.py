@@ -36,10 +36,7 @@ def document(title: str, main: Element, style: str, scripts: tuple[str, ...]) ->
 
 
 def policy(scripts: tuple[str, ...]) -> str:
-    """A content security policy: these scripts, and connections to where the page came from.
-
-    Should a text of the run ever get out of its place, nothing in it is executed or loaded.
-    """
+    """A content security policy: these scripts, and connections to where the page came from."""
     hashes = " ".join(f"'sha256-{_digest(each)}'" for each in scripts) or "'none'"
     return (
         "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; "

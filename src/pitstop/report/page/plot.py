@@ -1,9 +1,4 @@
-"""One panel as a figure: a stretchable drawing, its labels beside it.  Pure.
-
-The drawing is stretched to whatever width there is and its strokes are not
-(`vector-effect`), so that one file serves a telephone and a sheet of paper; all
-letters are HTML, which keeps its size.
-"""
+"""One panel as a figure: a drawing that is stretched, and its labels in HTML beside it.  Pure."""
 
 from __future__ import annotations
 
