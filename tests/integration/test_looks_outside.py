@@ -37,3 +37,16 @@ def test_what_is_read_back_is_named(
     known = run.last(LevelKnown)
     assert known.level == ("not_exact" if named else "exact")
     assert named in known.reason
+
+
+def test_a_training_that_starts_over_from_a_backup_of_its_own_is_not_exact(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    options = ("--every", "1000steps")
+    run = KerasRun(tmp_path, "keeps_backups.py", options=options, interpreter=forked)
+    assert run.attempt("--die-at-step", "24").returncode == _KILLED
+    assert run.last(LevelKnown).level == "exact"
+    assert run.attempt().returncode == 0
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert "backup" in known.reason

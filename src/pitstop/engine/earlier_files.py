@@ -23,6 +23,7 @@ from pitstop.engine.made_folders import script_frame
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
+OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _CODE = (".py", ".pyc", ".so", ".pth")
@@ -171,6 +172,11 @@ class EarlierFiles:
         ]
         weights = [path for path in found if path.endswith(_WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
+
+    def own_resume(self, attempt_dir: Path, began_seconds: float) -> str:
+        """That the script has restored weights of an earlier attempt by itself, if it has."""
+        weights = self.read_back(attempt_dir, began_seconds).weights
+        return OWN_RESUME.format(weights) if weights else ""
 
     # -- in a restored training --------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from pitstop import steps
 from pitstop.engine import reachable, saved_state, script_random
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
@@ -16,6 +17,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.events import EpochEnded
 from pitstop.keras import callback_nodes, data_spec, fit_capture, step_numbers, stop_training
 from pitstop.keras.event_files import EventFiles
@@ -158,6 +160,9 @@ class FitRun:
 
     def epoch_begins(self, epoch: int, logs: Any = None) -> None:
         self.position.begin_epoch(epoch)
+        if self.session.trainings.newest is None:
+            began = began_seconds(self.session.attempt_dir)
+            self.doubt(EARLIER.own_resume(self.session.attempt_dir, began))
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
         self.position.has_returned = True

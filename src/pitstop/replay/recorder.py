@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine import entropy
-from pitstop.engine.earlier_files import EARLIER, ReadBack
+from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.leaving import Refused, ending_threads
@@ -27,7 +27,7 @@ from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
-from pitstop.replay.repetition import OWN_RESUME, Repetition
+from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
 from pitstop.tensorflow.variables import VariableRegistry

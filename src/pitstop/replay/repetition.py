@@ -10,7 +10,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from pitstop.engine.earlier_files import EARLIER, ReadBack
+from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.leaving import Refused, flush_output
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
@@ -72,7 +72,6 @@ _ANOTHER = (
     "this loop is not the saved one: {}; it starts from its beginning, and the saved state is kept"
 )
 _CHANGED = "The script or its command changed: {}."
-OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _READS = "the script reads {}, which an earlier attempt wrote"
 _OTHER_LOOKS = (
     "the script reads variables at different points than before ({}): its behavior depends on "
