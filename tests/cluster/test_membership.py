@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from pitstop.cluster import leading as leading_module
 from pitstop.cluster.cluster_link import LEASE_VARIABLE, ClusterLink
 from pitstop.cluster.leading import Following, GangLeading, Leading
 from pitstop.cluster.messages import (
@@ -43,6 +44,7 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.messages import Message
 
 CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
+LATE = Task("worker", 1)
 SHAPE = {"chief": 1, "ps": 1, "worker": 1}
 SPEC = ClusterSpec.from_json({kind: [f"127.0.0.1:{7000 + i}"] for i, kind in enumerate(SHAPE)})
 BEAT = Beat("running", "train", 3)
@@ -149,6 +151,24 @@ def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None
     told = played_ends(network, leader, end)
     assert [each.task for each in told if isinstance(each, MemberEnded)] == ["worker 0", "ps 0"]
     assert [each for each in network.sent if isinstance(each, Release)] == [end, end]
+
+
+@pytest.mark.parametrize(("step", "is_told"), [(0, True), (3, False)])
+def test_who_never_begins_without_a_lost_worker_is_not_waited_for(
+    network: PlayedNetwork, monkeypatch: pytest.MonkeyPatch, *, step: int, is_told: bool
+) -> None:
+    monkeypatch.setattr(leading_module, "_LATE_SECONDS", 0.0)
+    leader = leading(network)
+    join(network, leader, WORKER, LATE)
+    end, beat = Release("completed", 0, "it is over"), Beat("running", "monitored_session", step)
+    network.coming += [Heard(WORKER, beat), Heard(LATE, beat)]
+    assert leader.heard() == ()
+    leader.end(end)
+    assert end not in network.sent
+    network.coming += [Heard(WORKER, EndReport("failed", 137))]
+    leader.heard()
+    leader.end(end)
+    assert (network.sent_to[-1:] == [LATE] and end in network.sent) == is_told
 
 
 def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[Event]:

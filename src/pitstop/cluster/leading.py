@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections import deque
@@ -27,6 +28,8 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
+_LATE_SECONDS = 30.0
+"""For members to take their first step when the leader has completed."""
 
 
 class GangLeading:
@@ -98,6 +101,7 @@ class Leading:
         self._lease_seconds = lease_seconds
         self._roster = Roster()
         self._beat_at_seconds = 0.0
+        self._over_at_seconds = math.inf
         self.fileno = server.fileno
 
     @property
@@ -137,7 +141,12 @@ class Leading:
         self._roster = roster.shifted(self._roster, seconds)
 
     def end(self, end: Release) -> None:
-        for task in roster.next_to_release(self._roster, end.outcome):
+        now = time.monotonic()
+        self._over_at_seconds = min(self._over_at_seconds, now)
+        # A session of TensorFlow's does not begin while a worker is gone.
+        is_late = now - self._over_at_seconds >= _LATE_SECONDS
+        without_late = is_late and bool(self.gone_for_good(launched=True))
+        for task in roster.next_to_release(self._roster, end.outcome, without_late=without_late):
             self._roster = roster.released(self._roster, task)
             self._server.send(task, end)
 

@@ -143,17 +143,22 @@ def released(roster: Roster, task: Task) -> Roster:
     return roster.with_member(replace(roster.members[task], released=True))
 
 
-def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
+def next_to_release(
+    roster: Roster, outcome: str, *, without_late: bool = False
+) -> tuple[Task, ...]:
     """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
     Who trains in one that has completed is not told: it ends by itself.
+    `without_late`: who has taken no step by now never will, and is told.
     """
     turns = [(_TURNS.get(member.task.kind, 0), member) for member in roster.live]
     now = min((turn for turn, _ in turns), default=0)
     return tuple(
         member.task
         for turn, member in turns
-        if turn == now and not member.released and (not member.works or outcome != "completed")
+        if turn == now
+        and not member.released
+        and (not member.works or outcome != "completed" or (without_late and not member.beat.step))
     )
 
 

@@ -28,8 +28,8 @@ from pitstop.supervisor.stops.signals import (
 )
 
 _LOOK_SECONDS = 0.5
-_SERVER = "server"
-"""The phase of a member that ends with its leader."""
+_FOR_LEADER = ("server", "member", "monitored_session", "session")
+"""The phases of members that can do nothing without their leader."""
 _SAVE_SECONDS = 60.0
 """What a member may take, behind its own grace, to save after it was told to end."""
 _STARTING_SECONDS = 0.02
@@ -158,7 +158,7 @@ class _Launcher:
         if member.member.needed and (end.exit_code != EXIT_COMPLETED or end.idle):
             self._ended_phases.add(ASSEMBLING)
         if end.leads and end.idle:
-            self._ended_phases.add(_SERVER)
+            self._ended_phases.update(_FOR_LEADER)
         if member.member.needed and os.WIFSIGNALED(ended.wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
@@ -170,7 +170,7 @@ class _Launcher:
         """Ends those who remain too long when the leader has ended, or one that all need.
 
         One that is suspended would not hear of it.  Who waits for one that has ended, as the
-        servers of a leader that had ended before, would wait for ever.
+        servers and sessions of a leader that had ended before, would wait for ever.
         """
         over_seconds = time.monotonic() - self._dismiss_at
         is_over, patience_seconds = self._dismiss_at < math.inf, self._request.grace_seconds

@@ -252,7 +252,7 @@ class Membership:
             # The server was answered when the event was recorded; from now on it has its time.
             yield Trigger.STOP_GRACEFUL
             yield Instruction.ARM_DEADLINE
-        elif event.outcome != "completed" and not self._resources.attempt_state.raised:
+        elif not self._resources.attempt_state.raised:
             reason = f"{event.leader}: {event.reason}"
             yield StopAsked(StopRequested("cluster", "graceful", reason=reason))
 
