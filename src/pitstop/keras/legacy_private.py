@@ -14,6 +14,7 @@ from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
+from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.naming import Naming
 
@@ -168,9 +169,13 @@ def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> Non
     )
 
 
+def lower_precision() -> None:
+    importlib.import_module(KERAS_2).mixed_precision.set_global_policy(MIXED_PRECISION)
+
+
 def config_of(model: Any) -> Any:
     """The configuration of a model; of one that tells none, for which Keras warns, its class."""
-    is_told = not getattr(model.get_config, "_is_default", False)
+    is_told = type(model).get_config is not Model.get_config
     return model.get_config() if is_told else {"class_name": type(model).__name__}
 
 
