@@ -14,6 +14,7 @@ from pitstop.events import (
     BuffersReduced,
     DivisionRefused,
     LevelKnown,
+    PrecisionReduced,
     Restored,
     TrainerExited,
 )
@@ -61,6 +62,20 @@ def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_pat
     with np.load(whole / "memory.npz") as expected, np.load(parted / "memory.npz") as found:
         for name in expected.files:
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-3, atol=1e-5)
+
+
+def test_a_smaller_dtype_is_tried_once_where_it_is_allowed(tmp_path: Path) -> None:
+    options = ("--on-oom", "precision", "--every", "1steps")
+    run = KerasRun(tmp_path, "fails_in_float32.py", ("out.npz",), options)
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr.decode()
+    (lowered,) = run.events(PrecisionReduced)
+    assert (lowered.step, lowered.policy) == (4, "mixed_bfloat16")
+    assert run.last(Restored).step == 3
+    level = run.last(LevelKnown)
+    assert (level.level, "--on-oom precision" in level.reason) == ("not_exact", True)
+    with np.load(tmp_path / "out.npz") as found:
+        assert int(found["updates"]) == 8
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import pytest
 import tensorflow as tf
 
 from pitstop.keras.fit_identity import architecture_of, moving_settings_of, reached_by, stage_values
+from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 
 
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
@@ -57,3 +59,41 @@ def test_a_functional_model_of_a_class_of_the_script_is_known_again() -> None:
 
     # Keras keeps numbers of objects in it, which are other ones for each.
     assert made() == made()
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_a_precision_that_pitstop_has_lowered_is_no_other_architecture(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = pytest.importorskip(name)
+    set_policy = package.mixed_precision.set_global_policy
+
+    def functional() -> dict[str, str]:
+        inputs = package.Input((4,))
+        hidden = package.layers.Dense(3, activation="relu")(inputs)
+        model = package.Model(inputs, package.layers.Dense(1)(hidden))
+        model.compile("sgd", "mse")
+        return architecture_of(model)
+
+    plain = functional()
+    set_policy(MIXED_PRECISION)
+    try:
+        of_the_script = functional()
+        monkeypatch.setenv(ENV_MIXED_PRECISION, "1")
+        assert functional() == plain != of_the_script
+    finally:
+        set_policy("float32")
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_layers_that_were_made_with_other_values_are_another_architecture(name: str) -> None:
+    package = pytest.importorskip(name)
+
+    def functional(activation: str, rate: float) -> dict[str, str]:
+        inputs = package.Input((4,))
+        hidden = package.layers.Dropout(rate)(package.layers.Dense(3, activation)(inputs))
+        return architecture_of(package.Model(inputs, package.layers.Dense(1)(hidden)))
+
+    assert functional("relu", 0.1) == functional("relu", 0.1)
+    assert functional("relu", 0.1) != functional("tanh", 0.1)
+    assert functional("relu", 0.1) != functional("relu", 0.2)

@@ -137,7 +137,7 @@ def _care(
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart also needs --restarts, for example --restarts 3.")
     return SupervisionOptions(
-        RestartPolicy(restarts, on_hang != "kill", on_oom == "shrink", spare),
+        RestartPolicy(restarts, on_hang != "kill", on_oom != "stop", on_oom == "precision", spare),
         HangPolicy(hang_after, on_hang, replaces_workers=restarts > 0),
         rollbacks if on_nan == "rollback" else 0,
     )
@@ -189,12 +189,14 @@ supervision_options = option_group(
     ),
     click.option(
         "--on-oom",
-        type=click.Choice(("stop", "shrink")),
+        type=click.Choice(("stop", "shrink", "precision")),
         default="stop",
         help="What to do if a training step runs out of memory.  `shrink` repeats the step with "
         "smaller input buffers, which does not change the results; if that is not enough, it "
         "computes each batch in 2, 4, ... parts and applies the sum of their gradients once: "
-        "equal up to rounding, except for layers that the resume level lists.  [default: stop]",
+        "equal up to rounding, except for layers that the resume level lists.  `precision` sets "
+        "the Keras policy mixed_bfloat16 before it computes parts, which changes the results.  "
+        "[default: stop]",
     ),
 )
 

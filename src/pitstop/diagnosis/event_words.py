@@ -94,6 +94,7 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.NonFiniteLoss: _became_bad,
     events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
     events.Notice: lambda each: _short(each.message),
+    events.PrecisionReduced: lambda each: f"{each.policy} from step {each.step:,} on",
     events.RestartPlanned: lambda each: (
         f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
     ),

@@ -49,6 +49,7 @@ from pitstop.events.supervision import (
     BuffersReduced,
     DivisionRefused,
     ExhaustionForecast,
+    PrecisionReduced,
     RestartCancelled,
     RestartPlanned,
     RestartRefused,

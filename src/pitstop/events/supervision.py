@@ -84,17 +84,25 @@ class RollbackRefused(Event):
 class BatchDivided(Event):
     """The memory did not suffice: the run goes on in smaller parts, as --on-oom asks."""
 
-    cause: str  # of the failure, as a diagnosis names it; step: the one that failed
-    step: int
+    cause: str  # of the failure, as a diagnosis names it
+    step: int  # the one that failed
     parts: int  # of each batch, from now on
 
 
 class BuffersReduced(Event):
     """The memory did not suffice: the input holds less of it from now on, as --on-oom asks."""
 
-    cause: str  # of the failure, as a diagnosis names it; step: the one that failed
-    step: int
+    cause: str  # of the failure, as a diagnosis names it
+    step: int  # the one that failed
     buffers: list[str]  # those that are smaller, as the script calls them
+
+
+class PrecisionReduced(Event):
+    """The memory did not suffice: layers compute in a smaller dtype, as --on-oom asks."""
+
+    cause: str  # of the failure, as a diagnosis names it
+    step: int  # the one that failed
+    policy: str  # the dtype policy that is Keras' default from now on
 
 
 class DivisionRefused(Event):

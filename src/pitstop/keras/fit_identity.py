@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import types
 from collections.abc import Collection, Iterator, Mapping
@@ -26,6 +27,7 @@ from pitstop.engine.reached_code import digest_of_reached, digests_of_code
 from pitstop.keras import fit_call
 from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
+from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import pipeline, randomness
 
 
@@ -58,6 +60,7 @@ def reached_from(
 
 
 _LIBRARIES = ("keras", "tf_keras", "tensorflow", "builtins", "abc")
+_POLICIES = ("DTypePolicy", "Policy")
 _NUMBER = re.compile(r"_\d+$")
 _DATA = ("x", "y", "sample_weight", "validation_data")
 _NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
@@ -214,6 +217,8 @@ def canonical_names(names: list[str]) -> dict[str, str]:
 
 def _names(config: Any) -> Iterator[str]:
     if isinstance(config, Mapping):
+        if config.get("class_name") in _POLICIES:
+            return
         if isinstance(config.get("name"), str):
             yield config["name"]
         for each in config.values():
@@ -229,10 +234,23 @@ def _renamed(config: Any, names: Mapping[str, str]) -> Any:
             # Its code tells in which line it stands; `class_digest` has that of classes.
             inner = config.get("config")
             return describe(inner.get("defaults")) if isinstance(inner, Mapping) else ""
+        if config.get("class_name") in _POLICIES:
+            return _policy(config["config"])
+        if config.get("class_name") == "__keras_tensor__":
+            # Its dtype follows from the policy of its layer.
+            config = {**config["config"], "dtype": None}
         return {str(name): _renamed(each, names) for name, each in config.items()}
     if isinstance(config, list | tuple):
         return [_renamed(each, names) for each in config]
     return names.get(config, config) if isinstance(config, str) else config
+
+
+def _policy(config: Mapping[str, Any]) -> Any:
+    """The dtype policy that the script has chosen; Keras 2 names a plain one by its name alone."""
+    if set(config) != {"name"}:
+        return config
+    is_ours = config["name"] == MIXED_PRECISION and os.environ.get(ENV_MIXED_PRECISION)
+    return "float32" if is_ours else config["name"]
 
 
 def _variables(model: Any) -> Iterator[str]:

@@ -33,6 +33,11 @@ EAGER = "eager"
 ENV_SMALL_BUFFERS = "PITSTOP_SMALL_BUFFERS"
 """Environment variable: pipelines of `tf.data` hold as little as they can."""
 
+ENV_MIXED_PRECISION = "PITSTOP_MIXED_PRECISION"
+"""Environment variable: `MIXED_PRECISION` is Keras' default policy."""
+MIXED_PRECISION = "mixed_bfloat16"
+"""Variables stay in float32, and no loss scale is needed, unlike in float16."""
+
 ENV_COMPANION = "PITSTOP_COMPANION"
 """Environment variable: a socket for a script that would start its own supervisor."""
 
@@ -85,6 +90,7 @@ class Settings(Frozen):
         look_to_step: behind each step up to this one the weights are looked at.
         batch_parts: in how many parts a step is computed, 1 for one.
         small_buffers: the input holds as little as it can, in the same order.
+        mixed_precision: layers compute in `MIXED_PRECISION`, where the script sets no policy.
         spare: leave a list of what was imported, for a spare process.
         altered: why the numbers are not those of the script alone; empty where they are.
     """
@@ -115,6 +121,7 @@ class Settings(Frozen):
     look_to_step: int = 0
     batch_parts: int = 1
     small_buffers: bool = False
+    mixed_precision: bool = False
     spare: bool = False
     altered: str = ""
 
@@ -126,7 +133,11 @@ class Settings(Frozen):
     def variables(self) -> dict[str, str]:
         """What the environment of the command needs for them."""
         # Read before the first op (tensorflow/core/util/determinism.cc).
-        asked = {"TF_DETERMINISTIC_OPS": self.deterministic, ENV_SMALL_BUFFERS: self.small_buffers}
+        asked = {
+            "TF_DETERMINISTIC_OPS": self.deterministic,
+            ENV_SMALL_BUFFERS: self.small_buffers,
+            ENV_MIXED_PRECISION: self.mixed_precision,
+        }
         return {name: "1" for name, is_asked in asked.items() if is_asked}
 
     @property

@@ -181,6 +181,7 @@ _EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
     MarkKind.RESUME: (
         events.BatchDivided,
         events.BuffersReduced,
+        events.PrecisionReduced,
         events.Restored,
         events.RestartPlanned,
         events.RolledBack,

@@ -155,6 +155,7 @@ def _settings(
         saved_metrics=tuple((info.step, info.metrics) for info in infos if info.metrics),
         batch_parts=history.batch_parts,
         small_buffers=history.small_buffers,
+        mixed_precision=history.mixed_precision,
     )
 
 

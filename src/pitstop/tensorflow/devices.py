@@ -17,6 +17,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, level_of_members
 from pitstop.events import StepMemory
 from pitstop.flight import processes
+from pitstop.link.settings import MIXED_PRECISION
 from pitstop.machine import memory
 from pitstop.tensorflow import private
 from pitstop.tensorflow.variables import REGISTRY
@@ -86,6 +87,12 @@ def versions() -> dict[str, str]:
     return found | {name: each.__version__ for name, each in packages.items() if each is not None}
 
 
+_MIXED = Exactness(
+    "not_exact",
+    f"--on-oom precision made {MIXED_PRECISION} the default of Keras, which changes the results",
+)
+
+
 def computed_with() -> dict[str, str]:
     found = "; ".join(accelerators().values())
     if found and tf.config.experimental.tensor_float_32_execution_enabled():
@@ -96,7 +103,8 @@ def computed_with() -> dict[str, str]:
 def level_of_process(session: Session | None = None) -> Exactness | None:
     """What keeps any training of this process from being exact; None where nothing does."""
     members = level_of_members(session.snapshots.lockstep if session is not None else None)
-    return members or level_on([*accelerators()], private.deterministic_ops())
+    altered = _MIXED if session is not None and session.settings.mixed_precision else None
+    return members or altered or level_on([*accelerators()], private.deterministic_ops())
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:

@@ -11,8 +11,10 @@ from pitstop.events import (
     BuffersReduced,
     DivisionRefused,
     Event,
+    ExceptionRaised,
     FitStarted,
     Notice,
+    PrecisionReduced,
     Restored,
     TrainerExited,
     WorkerDied,
@@ -27,6 +29,11 @@ def _exit(step: int, phase: str = "train") -> TrainerExited:
 
 
 def _journal(*attempts: tuple[Event, ...]) -> list[Entry]:
+    begun = Entry(0.0, 0, FitStarted(0, 3, 100, {}))
+    return [begun, *_loop(*attempts)]
+
+
+def _loop(*attempts: tuple[Event, ...]) -> list[Entry]:
     return [
         Entry(float(number), number, event)
         for number, events in enumerate(attempts, start=1)
@@ -38,6 +45,23 @@ def _journal(*attempts: tuple[Event, ...]) -> list[Entry]:
 @pytest.mark.parametrize("phase", ["first_step", "train", "restoring"])
 def test_a_step_that_fails_is_halved(cause: str, phase: str) -> None:
     assert decide(cause, _journal((_exit(7, phase),))) == BatchDivided(cause, 8, 2)
+
+
+def test_an_exception_of_a_step_is_halved_though_the_script_has_left_its_training() -> None:
+    raised = ExceptionRaised("ResourceExhaustedError", "OOM", "train.py", 3, "", "", "train", "")
+    ended = TrainerExited(1, "", 7, 0, 7, "ended", 0.1)
+    assert decide("gpu_oom", _journal((raised, ended))) == BatchDivided("gpu_oom", 8, 2)
+    later = replace(raised, phase="between_fits")
+    assert isinstance(decide("gpu_oom", _journal((later, ended))), DivisionRefused)
+
+
+def test_the_steps_of_a_custom_loop_stay_whole() -> None:
+    loop = _loop((FitStarted(0, 3, None, {"adapter": "custom loop"}), _exit(7)))
+    decision = decide("gpu_oom", loop)
+    assert isinstance(decision, DivisionRefused)
+    assert "custom loop" in decision.reason
+    lowered = decide("gpu_oom", loop, lowers_precision=True)
+    assert lowered == PrecisionReduced("gpu_oom", 8, "mixed_bfloat16")
 
 
 def test_each_failure_doubles_the_parts_up_to_an_end() -> None:
@@ -95,6 +119,15 @@ def test_what_the_input_holds_is_made_smaller_first_and_once(phase: str) -> None
     assert decide("host_oom_killed", _journal(attempt)) == reduced
     again = decide("host_oom_killed", _journal((*attempt, reduced), (_FIT, _exit(7, "train"))))
     assert again == BatchDivided("host_oom_killed", 8, 2)
+
+
+def test_a_smaller_dtype_comes_before_the_parts_and_once() -> None:
+    lowered = PrecisionReduced("gpu_oom", 4, "mixed_bfloat16")
+    assert decide("gpu_oom", _journal((_exit(3),)), lowers_precision=True) == lowered
+    again = _journal((_exit(3), lowered), (_exit(3),))
+    assert decide("gpu_oom", again, lowers_precision=True) == BatchDivided("gpu_oom", 4, 2)
+    outside = decide("gpu_oom", _journal((_exit(3, "validation"),)), lowers_precision=True)
+    assert isinstance(outside, DivisionRefused)
 
 
 def test_buffers_on_the_host_are_not_an_accelerators() -> None:

@@ -18,6 +18,7 @@ from pitstop.events import (
     GangFormed,
     JsonValue,
     Notice,
+    PrecisionReduced,
     RolledBack,
     StopRequested,
     TrainerConnected,
@@ -132,6 +133,7 @@ class History(Frozen):
     rollbacks: tuple[RolledBack, ...] = ()
     batch_parts: int = 1
     small_buffers: bool = False
+    mixed_precision: bool = False  # layers compute in a smaller dtype by now
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -149,6 +151,7 @@ class History(Frozen):
             rollbacks=tuple(events_of(entries, RolledBack)),
             batch_parts=batch_parts(entries),
             small_buffers=bool(events_of(entries, BuffersReduced)),
+            mixed_precision=bool(events_of(entries, PrecisionReduced)),
             gangs={
                 each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
             },

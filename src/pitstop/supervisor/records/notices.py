@@ -278,6 +278,10 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
         f"step {e.step} ran out of memory ({e.cause}): repeating it with smaller input buffers, "
         f"in the same order: {', '.join(e.buffers)}."
     ),
+    events.PrecisionReduced: lambda e: (
+        f"step {e.step} ran out of memory ({e.cause}): repeating it with {e.policy} as Keras' "
+        "default precision, which changes the results."
+    ),
     events.DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
     events.RestartCancelled: lambda _: (
         "stopped while waiting to restart; run the same command again to resume."

@@ -10,6 +10,7 @@ from pathlib import Path
 from pitstop import events, journal
 from pitstop.durations import delay_seconds
 from pitstop.journal import Entry
+from pitstop.link.settings import MIXED_PRECISION
 from pitstop.record import Frozen
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.hangs.watchdog import HangPolicy
@@ -54,14 +55,14 @@ CauseOf = Callable[[Path], str]
 class RestartPolicy(Frozen):
     """What one call of `pitstop run` does after a failure.
 
-    `most`: how many restarts it makes.  `after_hang`: also after a standstill.  `divides`: goes on
-    with smaller parts of a batch where memory did not suffice.  `spare`: prepares the process of
-    the next attempt; None: slowly, as long as all processors are busy.
+    `spare`: prepares the process of the next attempt; None: slowly, as long as all processors are
+    busy.
     """
 
-    most: int = 0
+    most: int = 0  # restarts
     after_hang: bool = True
-    divides: bool = False
+    divides: bool = False  # goes on with parts of a batch where memory did not suffice
+    lowers_precision: bool = False  # and before that with a smaller dtype
     spare: bool | None = None
 
 
@@ -155,7 +156,9 @@ class Restarts:
         cause = MEMBER if broken else self._cause_of(run_dir)
         entries = journal.read(open_existing(run_dir).journal).entries
         if self._policy.divides and found.role is None and divisions.lacked_memory(cause, entries):
-            division = divisions.decide(cause, entries)
+            division = divisions.decide(
+                cause, entries, lowers_precision=self._policy.lowers_precision
+            )
             record(division)
             if not isinstance(division, events.DivisionRefused):
                 return 0.0
@@ -198,6 +201,8 @@ def foresee(
         return f"report where it hangs, and keep waiting{lost}"
     if policy.divides and cause in divisions.WANT_OF_MEMORY:
         parts = f"compute each batch in 2, 4, ... {divisions.MOST_PARTS} parts"
+        if policy.lowers_precision:
+            parts = f"compute in {MIXED_PRECISION}, which changes the results; then {parts}"
         if cause != "gpu_oom":
             parts = f"use smaller input buffers, in the same order; then {parts}"
         return f"{parts}; if the step is not what fills the memory, {again}"
