@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from pitstop.comparison.record import Disagreement, Place, Resume, Saved
 from pitstop.events import EnvironmentChanged
+from pitstop.record import Frozen
 from pitstop.store.reader import read_tensor
 
 _DTYPES = {
@@ -63,8 +63,7 @@ def _differing(before: bytes, after: bytes, elements: int) -> int:
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-@dataclass(frozen=True)
-class Ulps:
+class Ulps(Frozen):
     """A distance of two numbers: how many steps, in which format ("float32" or "float64").
 
     Two numbers of one format are n units in the last place apart when n - 1 other numbers of that
@@ -95,8 +94,7 @@ def _place(value: float, real: str, integer: str) -> int:
     return -magnitude if value < 0 else magnitude
 
 
-@dataclass(frozen=True)
-class StepDifference:
+class StepDifference(Frozen):
     """The first step whose values are not the same bits."""
 
     step: int
@@ -115,8 +113,7 @@ class StepDifference:
         return self.agreed_step == 0
 
 
-@dataclass(frozen=True)
-class TensorDifference:
+class TensorDifference(Frozen):
     """A variable that is not the same bits.
 
     `what`: "values", "dtype or shape", "only in A" or "only in B". `differing` elements are None
@@ -131,8 +128,7 @@ class TensorDifference:
     max_abs_difference: float | None = None
 
 
-@dataclass(frozen=True)
-class CheckpointDifference:
+class CheckpointDifference(Frozen):
     """The first common checkpoint that does not hold the same.
 
     `tensors`: the variables that differ, in order of their creation; the first ones are measured.
@@ -150,8 +146,7 @@ class CheckpointDifference:
         return bool(self.tensors or self.facts)
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(Frozen):
     """What a comparison has looked at; `unreadable`: checkpoints that were left out, and why."""
 
     steps: int
@@ -162,8 +157,7 @@ class Coverage:
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ComparedSide:
+class ComparedSide(Frozen):
     """One of the two runs, in short."""
 
     name: str
@@ -175,8 +169,7 @@ class ComparedSide:
     environment_changes: tuple[EnvironmentChanged, ...]
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Frozen):
     """A likely reason of a difference, and what to do about it."""
 
     id: str
@@ -184,8 +177,7 @@ class Reason:
     advice: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Frozen):
     """Two runs side by side.
 
     `checkpoint`: the first common one that differs; where none is decisive, the first that differs

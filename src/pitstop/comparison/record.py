@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 
 from pitstop import journal, steps
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, JsonValue, Restored
+from pitstop.record import Frozen
 from pitstop.steps import StepRecord
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest, TensorEntry
@@ -115,8 +116,7 @@ def _resolved(key: str, item: JsonValue, digests: Mapping[str, str]) -> JsonValu
 _VARIABLES = "variables/"
 
 
-@dataclass(frozen=True)
-class Disagreement:
+class Disagreement(Frozen):
     """A step that was computed twice with different results."""
 
     step: int
@@ -124,8 +124,7 @@ class Disagreement:
     again: StepRecord
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(Frozen):
     """What a run computed at each step, `recomputed_steps` again; the last computation counts."""
 
     records: Mapping[int, StepRecord]
@@ -160,8 +159,7 @@ def _epoch(record: StepRecord) -> tuple[int, int]:
     return record.fit, record.epoch
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """Where in the training a checkpoint was taken; the same place holds the same state."""
 
     step: int
@@ -172,8 +170,7 @@ class Place:
     milestone: str
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(Frozen):
     """A checkpoint; the checksums of its variables, by name, are of the present format.
 
     `facts`: the rest of the state, digest by what it is. `read_ahead`: Python code feeds the
@@ -188,8 +185,7 @@ class Saved:
     read_ahead: bool
 
 
-@dataclass(frozen=True)
-class Resume:
+class Resume(Frozen):
     """Where an attempt went on, and how exactly (see `events.Restored`)."""
 
     step: int
@@ -198,8 +194,7 @@ class Resume:
     reason: str
 
 
-@dataclass(frozen=True)
-class RunRecord:
+class RunRecord(Frozen):
     """One run.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from pitstop.flight import series
 from pitstop.flight.sample import GpuSample, Sample, memory_limit_bytes, memory_place
 from pitstop.journal import Entry
 from pitstop.observation.observer import OTHER_PID_NUMBERS
+from pitstop.record import Frozen
 
 _RECENT_SECONDS = 60.0
 _MOST_POINTS = 60
@@ -30,8 +31,7 @@ _LEAST_SECONDS = 180.0
 """Shorter attempts have hardly trained: importing TensorFlow and building a model grow too."""
 
 
-@dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(Frozen):
     """What the processes of the command occupied, and what more there was.
 
     Attributes:
@@ -88,8 +88,7 @@ class MemoryUse:
         return f"it grew from {first} to {last}, by {rate} a minute at the end"
 
 
-@dataclass(frozen=True)
-class FlightRecord:
+class FlightRecord(Frozen):
     """What was seen: nothing, where there is no record of it; `gpus` as they were at the end."""
 
     memory: MemoryUse | None = None
@@ -136,8 +135,7 @@ E = TypeVar("E", bound=events.Event)
 _SHELL_SIGNAL_BASE = 128  # a shell returns 128 + N for a child that signal N ended
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Frozen):
     """One attempt: its journal entries in order, and the end of its output."""
 
     attempt: int  # its number, 0 for a bare log file

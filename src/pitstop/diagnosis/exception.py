@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from pitstop.diagnosis import phrases
 from pitstop.events import ExceptionRaised
+from pitstop.record import Frozen
 
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$|/src/pitstop/"
@@ -35,8 +36,7 @@ _PASSES_ON = re.compile(r"\(\s*\*|\*\*\w+\)|\byield\b|\bnext\(|\.read\(|\bopen\(
 """A call that hands on what the script gave: what fails below it is the script's."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Frozen):
     """One line of a traceback: where, and the source line if it is there."""
 
     file: str
@@ -59,8 +59,7 @@ class Frame:
         return bool(_LIBRARY.search(self.posix_path))
 
 
-@dataclass(frozen=True)
-class Raised:
+class Raised(Frozen):
     """An uncaught exception.
 
     Attributes:

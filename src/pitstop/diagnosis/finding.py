@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal, get_args
 
 from pitstop.events import JsonValue
+from pitstop.record import Frozen
 
 CauseId = Literal[
     "completed_normally",
@@ -44,16 +45,14 @@ CauseId = Literal[
 CAUSES: tuple[CauseId, ...] = get_args(CauseId)
 
 
-@dataclass(frozen=True)
-class EvidenceItem:
+class EvidenceItem(Frozen):
     """One thing that was seen, and where: in the "kernel log", the "exit status", the "output"."""
 
     source: str
     text: str
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Frozen):
     """One explanation of the end of an attempt."""
 
     cause: CauseId
@@ -72,8 +71,7 @@ class Finding:
         return {**asdict(self), "confidence": round(self.confidence, 2), "page": self.page}
 
 
-@dataclass(frozen=True)
-class ChainLink:
+class ChainLink(Frozen):
     """One of the things that led to the end, each to the next, in a few words with their numbers.
 
     `source` is as in `EvidenceItem`; `time_seconds` since the epoch, None when not known.
@@ -84,8 +82,7 @@ class ChainLink:
     time_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Frozen):
     """Why one attempt ended.
 
     Attributes:

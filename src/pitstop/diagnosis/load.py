@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import journal
@@ -16,13 +15,13 @@ from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
 from pitstop.flight import files
 from pitstop.journal import Entry
+from pitstop.record import Frozen
 from pitstop.store.run_folder import ATTEMPTS_DIR, FOUND_FILE, JOURNAL_FILE, OUTPUT_FILE
 
 TAIL_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True)
-class RunEvidence:
+class RunEvidence(Frozen):
     """The evidence of all attempts of a run, in order, and damaged journal lines."""
 
     attempts: tuple[Evidence, ...]

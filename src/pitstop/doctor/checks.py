@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pitstop.diagnosis.phrases import size
 from pitstop.doctor.facts import Facts
+from pitstop.record import Frozen
 
 Level = Literal["ok", "less", "fails"]
 
@@ -22,8 +22,7 @@ _LITTLE_DISK_BYTES = 1 << 30
 _NETWORK_DISKS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "ceph", "beegfs")
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Frozen):
     """One thing that was looked at.
 
     `level`: "ok"; "less": something is lost, the `cost`; "fails": Pitstop cannot work here.

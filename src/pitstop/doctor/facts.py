@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import pitstop
@@ -24,6 +24,7 @@ from pitstop.machine.memory import read_space
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
 from pitstop.observation.observer import read_limits
+from pitstop.record import Frozen
 
 _PATIENCE_SECONDS = 120.0
 _PROGRAM = """
@@ -44,8 +45,7 @@ print("\\n" + json.dumps(found))
 """
 
 
-@dataclass(frozen=True)
-class Frameworks:
+class Frameworks(Frozen):
     """What a Python has; `problem`: what does not fit, in the words of the exception."""
 
     executable: str
@@ -76,8 +76,7 @@ def answer(executable: str, output: str, exit_code: int) -> Frameworks:
         return Frameworks(executable, problem=f"the imports ended with exit code {exit_code}")
 
 
-@dataclass(frozen=True)
-class Scheduler:
+class Scheduler(Frozen):
     """Who started this: its name, and the command that knows more, empty without one."""
 
     name: str
@@ -85,8 +84,7 @@ class Scheduler:
     has_command: bool
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Frozen):
     """What was found; None where it is not there or may not be read.
 
     `all_pids`: the kernel names processes as we do.  `nvml`: the library can be used.

@@ -5,17 +5,16 @@ from __future__ import annotations
 import enum
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from pitstop.comparison import Comparison
 from pitstop.events import AttemptStarted, CheckpointCommitted, Event, LevelKnown, Notice
+from pitstop.record import Frozen
 
 _CHECKPOINTS_PER_RUN = 16
 
 
-@dataclass(frozen=True)
-class Interruption:
+class Interruption(Frozen):
     """One run of the drill and its end.
 
     Attributes:
@@ -75,8 +74,7 @@ def _places(
 _REFUSED = "resume_refused"
 
 
-@dataclass(frozen=True)
-class Aftermath:
+class Aftermath(Frozen):
     """What stood when a run was interrupted, if anything, and why its resume was not exact."""
 
     saved_step: int = 0
@@ -107,8 +105,7 @@ class DrillVerdict(enum.Enum):
     NOT_REPRODUCIBLE = "not_reproducible"
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Frozen):
     """One interrupted and resumed run."""
 
     interruption: Interruption
@@ -128,8 +125,7 @@ class Trial:
         return whole and not self.failure
 
 
-@dataclass(frozen=True)
-class Drill:
+class Drill(Frozen):
     """The whole drill.
 
     Attributes:

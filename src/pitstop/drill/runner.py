@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop import journal
@@ -26,6 +26,7 @@ from pitstop.drill.outcome import Drill, Interruption, Trial, aftermath
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.link.settings import ENV_ENTROPY
+from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import open_existing
 
@@ -35,8 +36,7 @@ REPETITION = "uninterrupted-again"
 _WORK_DIR = "work"
 
 
-@dataclass(frozen=True)
-class DrillFolder:
+class DrillFolder(Frozen):
     """The place of one drill."""
 
     path: Path
@@ -88,8 +88,7 @@ def _writing(path: Path) -> AbstractContextManager[None]:
 _EXIT_KILLED = 128 + 9
 
 
-@dataclass(frozen=True)
-class DrillRequest:
+class DrillRequest(Frozen):
     """One call of `pitstop drill`; `steps` 0: every run trains to its end."""
 
     command: tuple[str, ...]

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pitstop.cluster.spec import members
 from pitstop.engine.request import take
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
+from pitstop.record import Frozen
 
 _MODULE = "pitstop.cli.companion"
 _KERNEL = (sys.executable, "-m", "ipykernel_launcher")
@@ -24,8 +25,7 @@ class RunUnavailable(UserError):
     """The run's folder cannot be used: in use, unwritable, or of another format."""
 
 
-@dataclass(frozen=True)
-class CompanionRequest:
+class CompanionRequest(Frozen):
     """What the companion is to supervise; `max_seconds` None asks the scheduler's environment."""
 
     run_dir: str | os.PathLike[str]
@@ -60,8 +60,7 @@ def start_companion(request: CompanionRequest) -> str:
     return companion.socket_path
 
 
-@dataclass(frozen=True)
-class Companion:
+class Companion(Frozen):
     """A supervisor beside this process."""
 
     process: subprocess.Popen[bytes]

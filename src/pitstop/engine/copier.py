@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
+from pitstop.record import Frozen
 from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena
 from pitstop.store.image import Image, plan_image
 
@@ -36,8 +36,7 @@ _COPY_THREADS = min(4, os.cpu_count() or 1)
 """More threads than this do not copy faster: memory is the limit."""
 
 
-@dataclass(frozen=True)
-class _Job:
+class _Job(Frozen):
     """A cut to copy; what is let go before the step updates it, TensorFlow need not copy."""
 
     position: Position

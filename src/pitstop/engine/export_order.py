@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,6 +12,7 @@ from pitstop.engine.weights_file import Format
 from pitstop.errors import PitstopError, UserError
 from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
+from pitstop.record import Frozen
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -30,8 +30,7 @@ class ExportEnded(LeavesScript):
     """Leaves the script: what it was run for is done, or cannot be done."""
 
 
-@dataclass(frozen=True)
-class ExportOrder:
+class ExportOrder(Frozen):
     """What is to be written, and where to: a file or a folder that is not there yet."""
 
     format: Format

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pitstop.record import Frozen, build
@@ -78,8 +78,7 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Diff
     return tuple(Difference(*each) for each in pairs if each[1] != each[2])
 
 
-@dataclass(frozen=True)
-class RestorePoint:
+class RestorePoint(Frozen):
     """A state to restore: a finished training, or one to continue."""
 
     checkpoint: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
+from pitstop.record import Frozen
 
 RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
@@ -28,8 +29,7 @@ class TrainingVerdict(enum.Enum):
     ANOTHER = "another"  # none of them
 
 
-@dataclass(frozen=True)
-class TrainingMatch:
+class TrainingMatch(Frozen):
     """What is known of a call; for `ANOTHER` the training is the nearest one."""
 
     verdict: TrainingVerdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.events import Notice
 from pitstop.link.wire import close_all
+from pitstop.record import Frozen
 
 NOT_KEPT = Notice(
     "last_epoch_not_kept",
@@ -81,8 +82,7 @@ def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
     return first.ctypes.data == second.ctypes.data or np.array_equal(first, second)
 
 
-@dataclass(frozen=True)
-class SavedState:
+class SavedState(Frozen):
     """A restore point; the bytes of each tensor are valid while this object lives."""
 
     state: dict[str, Any]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pitstop.cluster.spec import members
 from pitstop.engine.lockstep import Lockstep
+from pitstop.record import Frozen
 from pitstop.store.image import TensorSpec
 
 
-@dataclass(frozen=True)
-class Exactness:
+class Exactness(Frozen):
     """How exact a resume is: "exact", "exact_by_replay" or "not_exact"; and why not more."""
 
     level: str
@@ -39,8 +39,7 @@ def level_of_members(
     )
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Frozen):
     """Where in the run a cut was made.
 
     Attributes:
@@ -56,8 +55,7 @@ class Position:
     milestone: str = ""  # "fit_end" when the fit has returned, else empty
 
 
-@dataclass(frozen=True)
-class HeldTensor:
+class HeldTensor(Frozen):
     """A value that cannot change any more; its bytes are read later, maybe from another thread."""
 
     spec: TensorSpec
@@ -77,8 +75,7 @@ class HeldTensor:
         return HeldTensor(self.spec, lambda: data)
 
 
-@dataclass(frozen=True)
-class StateCapture:
+class StateCapture(Frozen):
     """Everything that a resume needs, held but not copied yet.
 
     `state` is a JSON object; it repeats the position, so that a snapshot

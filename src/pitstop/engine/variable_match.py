@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from pitstop.errors import ResumeRefused
+from pitstop.record import Frozen
 
 _REMEDY = "Undo the change, start over with --new, or restore what still fits with --force."
 _SEPARATORS = re.compile("[/_]")
@@ -29,8 +30,7 @@ REORDERED = (
 )
 
 
-@dataclass(frozen=True)
-class SavedVariable:
+class SavedVariable(Frozen):
     """A variable as a saved state describes it."""
 
     index: int
@@ -47,8 +47,7 @@ class SavedVariable:
         return f"{self.path} {self.dtype}{list(self.shape)}"
 
 
-@dataclass(frozen=True)
-class PresentVariable:
+class PresentVariable(Frozen):
     """A variable of this process, dead where the script has dropped it; its shape may be open."""
 
     index: int
@@ -64,8 +63,7 @@ class PresentVariable:
         return f"{self.path} {self.dtype}{list(self.shape or ())}"
 
 
-@dataclass(frozen=True)
-class VariableMatch:
+class VariableMatch(Frozen):
     """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order."""
 
     pairs: tuple[tuple[SavedVariable, int], ...]

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.engine.export_order import EXPORTED
@@ -19,6 +19,7 @@ from pitstop.export import host
 from pitstop.export.host import Host
 from pitstop.export.source import Source, choose
 from pitstop.link.settings import Settings
+from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RunFolder
 
@@ -73,8 +74,7 @@ def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
     return explained(f"{path} cannot be written", EnvironmentFault)
 
 
-@dataclass(frozen=True)
-class ExportRequest:
+class ExportRequest(Frozen):
     """One call of `pitstop export`."""
 
     folder: RunFolder
@@ -85,8 +85,7 @@ class ExportRequest:
     command: tuple[str, ...] = ()  # of the run, with its secrets; needed where it has some
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(Frozen):
     """What was written: the place, and the checkpoint it came from."""
 
     out: Path

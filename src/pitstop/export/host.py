@@ -28,6 +28,7 @@ from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settin
 from pitstop.link.wire import PROTOCOL, Connection, close_all
 from pitstop.machine.own_process import send_to_group
 from pitstop.masking import MASK, masked_words
+from pitstop.record import Frozen
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.lifecycle.occurrences import (
@@ -45,8 +46,7 @@ _TURN_SECONDS = 60.0
 _TAIL_LINES = 20
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(Frozen):
     """What is run; the environment is without our variables, and the log gets what it prints.
 
     `launched`: instrumented from outside; else it asks for a supervisor itself, and variables are

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import events, journal
@@ -15,14 +14,14 @@ from pitstop.export.host import Host, Script
 from pitstop.export.source import Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
+from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import FOUND_FILE, RunFolder
 
 _REMEDY = "Run it as before: with the same command, folder and data."
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Frozen):
     """What the step showed; the script went on from the saved state of `from_step`, 0 for none."""
 
     located: events.NonFiniteLocated

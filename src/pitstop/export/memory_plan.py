@@ -6,7 +6,6 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pitstop.flight import gpus
 from pitstop.link.settings import Settings
 from pitstop.machine import cgroup
 from pitstop.machine.memory import available_bytes
+from pitstop.record import Frozen
 
 _SHARES = (1.0, 1 / 8, 1 / 64)
 """Of the script's batch: the next smaller one is tried where not even the first step fits."""
@@ -25,8 +25,7 @@ HALT_STEP = 20  # a training whose memory nobody measures ends here
 _REMEDY = "First run the script alone; `plan` measures model.fit, pitstop.start and tf.functions."
 
 
-@dataclass(frozen=True)
-class MemoryNeed:
+class MemoryNeed(Frozen):
     """What the steps need of one memory."""
 
     name: str  # "host", or a device
@@ -45,8 +44,7 @@ class MemoryNeed:
         return self.peak_bytes <= self.left_bytes
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
+class MemoryPlan(Frozen):
     """What a script needs."""
 
     records: int  # of its batch, 0 where nobody knows

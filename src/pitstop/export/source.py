@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.errors import CheckpointCorrupt, UserError
+from pitstop.record import Frozen
 from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
@@ -16,8 +16,7 @@ from pitstop.supervisor.helpers.restoring import restore_points
 from pitstop.supervisor.processes.trainer_slot import RestorePoints
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Frozen):
     """A checkpoint and those that a script goes through on its way to it.
 
     `points` are as a resume has them; the files of `loaded` are open: a live run may remove them.

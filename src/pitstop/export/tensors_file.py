@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy as np
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.variable_match import unique_names
+from pitstop.record import Frozen
 from pitstop.store.image import DTYPE_CODES, TensorSpec, plan_image
 from pitstop.store.manifest import CheckpointInfo
 
 
-@dataclass(frozen=True)
-class ExportedTensor:
+class ExportedTensor(Frozen):
     """A tensor by its readable name; `form` is its type where safetensors has no code for it."""
 
     spec: TensorSpec

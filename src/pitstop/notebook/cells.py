@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pitstop.notebook.random_begin import RandomBegin
+from pitstop.record import Frozen
 
 if TYPE_CHECKING:
     from pitstop.engine.identity import Identity
     from pitstop.engine.trainings import Trainings
 
 
-@dataclass(frozen=True)
-class StoppedFit:
+class StoppedFit(Frozen):
     """A training as it began, and what the stop of its cell has left of its objects."""
 
     number: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from pitstop import report
 from pitstop.cli.status import describe
+from pitstop.record import Frozen
 from pitstop.report import page, terminal
 from pitstop.report.page.element import element, serialize
 from pitstop.report.why import WhyReport
@@ -27,8 +27,7 @@ _FRAME = (
 )
 
 
-@dataclass(frozen=True)
-class StatusView:
+class StatusView(Frozen):
     """Rows of a name and a text."""
 
     rows: tuple[tuple[str, str], ...]
@@ -41,8 +40,7 @@ class StatusView:
         return serialize(element("table", *rows))
 
 
-@dataclass(frozen=True)
-class WhyView:
+class WhyView(Frozen):
     """The report on how the last attempt ended."""
 
     report: WhyReport

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import journal
 from pitstop.durations import duration
 from pitstop.events import JsonValue, TrainerExited
+from pitstop.record import Frozen
 from pitstop.report.why import WhyReport
 from pitstop.store.run_folder import JOURNAL_FILE
 
 
-@dataclass(frozen=True)
-class MemberReport:
+class MemberReport(Frozen):
     """The report on one of them, which ended at `ended_seconds` (0 where it never began to)."""
 
     task: str
@@ -31,8 +30,7 @@ class MemberReport:
         return finding.cause if finding else ""
 
 
-@dataclass(frozen=True)
-class GangReport:
+class GangReport(Frozen):
     """The report on all; `first` failed first, and is the leader where nobody failed."""
 
     name: str

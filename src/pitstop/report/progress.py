@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from pitstop.diagnosis import Diagnosis, Evidence, phrases
 from pitstop.events import Restored, ResumeChosen
+from pitstop.record import Frozen
 
 _GOES_ON = ("running", "stopped", "completed")
 
 
-@dataclass(frozen=True)
-class AttemptProgress:
+class AttemptProgress(Frozen):
     """One attempt in a line; no cause while it runs, no checkpoint step while nothing is saved."""
 
     attempt: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -15,14 +14,14 @@ from rich.text import Text
 from pitstop.diagnosis import ChainLink, Diagnosis, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain, plain_record
+from pitstop.record import Frozen
 from pitstop.report.progress import compare
 from pitstop.report.why import WhyReport
 
 INDENT = (0, 0, 0, 2)
 
 
-@dataclass(frozen=True)
-class PlainText:
+class PlainText(Frozen):
     """A renderable whose texts are plain; colours are rich's own."""
 
     inner: RenderableType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import groupby
@@ -13,6 +13,7 @@ from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.event_words import in_words
 from pitstop.journal import Entry
+from pitstop.record import Frozen
 
 MEMORY, GPU_MEMORY, LOSS, SPEED = "memory", "gpu_memory", "loss", "speed"
 DISK, OPEN_FILES = "disk", "open_files"
@@ -57,8 +58,7 @@ class MarkKind(StrEnum):
     END = "end"
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Frozen):
     """One quantity; of dots, which are measured seldom, every point is shown.
 
     A forecast lies behind the end of its timeline.
@@ -77,8 +77,7 @@ class Series:
         return tuple(point for point in self.points if math.isfinite(point[1]))
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Frozen):
     """Quantities that share an axis; the limit is a value that ends the run when it is reached."""
 
     id: str
@@ -92,8 +91,7 @@ class Panel:
         return tuple(value for each in self.series for _, value in each.finite())
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(Frozen):
     """Something that happened."""
 
     seconds: float
@@ -101,8 +99,7 @@ class Mark:
     text: str
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(Frozen):
     """One attempt over time; panels that have something to show, the most wanted first."""
 
     started_seconds: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from pitstop import steps
@@ -13,6 +13,7 @@ from pitstop.errors import RunNotFound
 from pitstop.events import AttemptStarted, JsonValue, LevelKnown, TrainerConnected
 from pitstop.flight import files
 from pitstop.flight.sample import Sample
+from pitstop.record import Frozen
 from pitstop.report.panels import resource_panels, training_panels
 from pitstop.report.progress import AttemptProgress, compare, progress
 from pitstop.report.timeline import Timeline, marks
@@ -72,8 +73,7 @@ def facts(evidence: Evidence) -> Iterator[Fact]:
         yield "a resume is", f"{level.level.replace('_', ' ')}{reason}"
 
 
-@dataclass(frozen=True)
-class WhyReport:
+class WhyReport(Frozen):
     """Why each attempt of a run ended.
 
     Attributes:
@@ -120,8 +120,7 @@ def why_each(run_dir: Path, wanted: Container[int]) -> tuple[WhyReport, ...]:
     )
 
 
-@dataclass(frozen=True)
-class _Explained:
+class _Explained(Frozen):
     """An attempt, why it ended, and how far it came."""
 
     evidence: Evidence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from pitstop import events
@@ -15,6 +14,7 @@ from pitstop.diagnosis.rules import schedulers
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import StopRequested
+from pitstop.record import Frozen
 
 _TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 
@@ -132,8 +132,7 @@ def _ask_scheduler(evidence: Evidence) -> tuple[str, ...]:
     return (f"{command} {'shows' if ' and ' not in command else 'show'} who ended the job.",)
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(Frozen):
     """A stop request in words."""
 
     cause: CauseId

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.wording import read_table
+from pitstop.record import Frozen
 
 _SHELL_BASE = 128
 _MODULO = 256
 
 
-@dataclass(frozen=True)
-class Signal:
+class Signal(Frozen):
     """What is known of a signal; `signals.toml` says what the fields mean."""
 
     cause: CauseId

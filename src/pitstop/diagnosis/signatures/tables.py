@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -13,6 +13,7 @@ from pitstop.diagnosis.exception import Frame, Raised, frames_in
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.signatures.signals import WORDS
 from pitstop.diagnosis.wording import ADVICE, read_table
+from pitstop.record import Frozen
 
 Place = Literal[
     "restoring",
@@ -117,8 +118,7 @@ class Weight(enum.IntEnum):
     VERDICT = 5  # whoever ended it says so
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(Frozen):
     """What an exception or a line looks like, and what it means.
 
     An exception fits by its `message`, or by its class or package alone.

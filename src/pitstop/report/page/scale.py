@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from pitstop.record import Frozen
 from pitstop.report.timeline import Panel, Unit
 
 _NICE = (1.0, 2.0, 5.0, 10.0)
@@ -21,8 +21,7 @@ _DAY = 86400
 _SHORTEST = 0.1
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Frozen):
     """An axis from `low` to `high`; on a logarithmic one equal distances are equal ratios."""
 
     low: float
