@@ -44,7 +44,6 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.messages import Message
 
 CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
-LATE = Task("worker", 1)
 SHAPE = {"chief": 1, "ps": 1, "worker": 1}
 SPEC = ClusterSpec.from_json({kind: [f"127.0.0.1:{7000 + i}"] for i, kind in enumerate(SHAPE)})
 BEAT = Beat("running", "train", 3)
@@ -153,22 +152,28 @@ def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None
     assert [each for each in network.sent if isinstance(each, Release)] == [end, end]
 
 
-@pytest.mark.parametrize(("step", "is_told"), [(0, True), (3, False)])
-def test_who_never_begins_without_a_lost_worker_is_not_waited_for(
-    network: PlayedNetwork, monkeypatch: pytest.MonkeyPatch, *, step: int, is_told: bool
+@pytest.mark.parametrize(
+    ("phase", "step", "is_told"),
+    [("monitored_session", 0, True), ("monitored_session", 3, False), ("train", 0, False)],
+)
+def test_a_session_that_has_not_begun_is_not_waited_for(
+    network: PlayedNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+    phase: str,
+    step: int,
+    *,
+    is_told: bool,
 ) -> None:
-    monkeypatch.setattr(leading_module, "_LATE_SECONDS", 0.0)
     leader = leading(network)
-    join(network, leader, WORKER, LATE)
-    end, beat = Release("completed", 0, "it is over"), Beat("running", "monitored_session", step)
-    network.coming += [Heard(WORKER, beat), Heard(LATE, beat)]
+    join(network, leader, WORKER)
+    end = Release("completed", 0, "it is over")
+    network.coming += [Heard(WORKER, Beat("running", phase, step))]
     assert leader.heard() == ()
     leader.end(end)
     assert end not in network.sent
-    network.coming += [Heard(WORKER, EndReport("failed", 137))]
-    leader.heard()
+    monkeypatch.setattr(leading_module, "_LATE_SECONDS", 0.0)
     leader.end(end)
-    assert (network.sent_to[-1:] == [LATE] and end in network.sent) == is_told
+    assert (end in network.sent) == is_told
 
 
 def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[Event]:

@@ -143,9 +143,7 @@ class Leading:
     def end(self, end: Release) -> None:
         now = time.monotonic()
         self._over_at_seconds = min(self._over_at_seconds, now)
-        # A session of TensorFlow's does not begin while a worker is gone.
-        is_late = now - self._over_at_seconds >= _LATE_SECONDS
-        without_late = is_late and bool(self.gone_for_good(launched=True))
+        without_late = now - self._over_at_seconds >= _LATE_SECONDS
         for task in roster.next_to_release(self._roster, end.outcome, without_late=without_late):
             self._roster = roster.released(self._roster, task)
             self._server.send(task, end)

@@ -45,6 +45,8 @@ class BeatLease(Frozen):
 
 STORES = "ps"
 """The kind of task that others need until their end."""
+_SESSIONS = ("member", "monitored_session")
+"""The phases of who has a session of TensorFlow's, or is about to have one."""
 _TURNS = {STORES: 1, EVALUATOR: 2}
 """Who is released behind all others, and in which order."""
 
@@ -73,6 +75,11 @@ class ClusterMember(Frozen):
     def works(self) -> bool:
         """It trains, as far as is known, and does not only serve or evaluate."""
         return not self.beat.serves and self.task.kind != EVALUATOR
+
+    @property
+    def awaits_others(self) -> bool:
+        """It has a session that has not begun: that needs the processes of all others."""
+        return self.beat.phase in _SESSIONS and not self.beat.step
 
 
 class Roster(Frozen):
@@ -149,7 +156,7 @@ def next_to_release(
     """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
     Who trains in one that has completed is not told: it ends by itself.
-    `without_late`: who has taken no step by now never will, and is told.
+    `without_late`: whose session has not begun by now is told: it never will.
     """
     turns = [(_TURNS.get(member.task.kind, 0), member) for member in roster.live]
     now = min((turn for turn, _ in turns), default=0)
@@ -158,7 +165,7 @@ def next_to_release(
         for turn, member in turns
         if turn == now
         and not member.released
-        and (not member.works or outcome != "completed" or (without_late and not member.beat.step))
+        and (not member.works or outcome != "completed" or (without_late and member.awaits_others))
     )
 
 
