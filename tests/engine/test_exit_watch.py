@@ -12,7 +12,7 @@ import pytest
 from pitstop.events import Event, ExitCalled, ThreadFailed, from_record
 
 WATCHED = """
-import json, os, sys, threading
+import json, os, signal, sys, threading
 from pitstop.engine.witness import ExitWatch
 from pitstop.events import to_record
 
@@ -52,6 +52,13 @@ def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
         ("os._exit(status=2)", "os._exit", 2, "2"),
         ("os.abort()", "os.abort", -6, "0"),
         ("os.kill(os.getpid(), 9)", "os.kill", -9, "SIGKILL"),
+        ("signal.raise_signal(15)", "signal.raise_signal", -15, "SIGTERM"),
+        (
+            "signal.pthread_kill(threading.get_ident(), 15)",
+            "signal.pthread_kill",
+            -15,
+            "SIGTERM",
+        ),
         ("exit(4)", "exit", 4, "4"),
         ("quit()", "quit", 0, "0"),
     ],
@@ -90,6 +97,7 @@ def test_a_thread_that_an_exception_ends_is_told_and_printed(tmp_path: Path) -> 
     [
         "os.kill(os.getpid(), 0)",
         "import signal; os.kill(os.getpid(), signal.SIGCHLD)",
+        "import signal; signal.raise_signal(signal.SIGCHLD)",
         "import signal; signal.signal(10, lambda *_: None); os.kill(os.getpid(), 10)",
         "import subprocess; other = subprocess.Popen(['sleep', '9']); os.kill(other.pid, 9)",
     ],

@@ -81,9 +81,9 @@ def test_a_smaller_dtype_is_tried_once_where_it_is_allowed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("kind", "buffer"),
     [
-        ("prefetch", "prefetch(buffer_size=80)"),
+        pytest.param("prefetch", "prefetch(buffer_size=80)", marks=pytest.mark.torture),
         ("cache", "cache()"),
-        ("workers", "workers=2, max_queue_size=80"),
+        pytest.param("workers", "workers=2, max_queue_size=80", marks=pytest.mark.torture),
     ],
 )
 def test_an_input_that_holds_too_much_finishes_with_the_same_bits(

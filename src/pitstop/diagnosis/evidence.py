@@ -195,7 +195,7 @@ class Evidence(Frozen):
     @property
     def signalled_itself(self) -> bool:
         call = self.last(events.ExitCalled)
-        return call is not None and call.how == "os.kill" and call.code == self.signal
+        return call is not None and call.how in events.SIGNALLING and call.code == self.signal
 
     @property
     def ended_by_signal(self) -> EvidenceItem:

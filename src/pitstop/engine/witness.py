@@ -24,7 +24,15 @@ from typing import Any
 
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
-from pitstop.events import Event, ExceptionRaised, ExitCalled, ScriptEnded, ThreadFailed, WorkerDied
+from pitstop.events import (
+    SIGNALLING,
+    Event,
+    ExceptionRaised,
+    ExitCalled,
+    ScriptEnded,
+    ThreadFailed,
+    WorkerDied,
+)
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -56,15 +64,24 @@ class ExitWatch:
             if quitter.__module__ == "_sitebuiltins":
                 self._watch_quitter(quitter)
                 break
-        subscribe(("os.kill",), self._on_kill)
+        subscribe(SIGNALLING[:2], self._on_kill)
+        raise_signal = signal.raise_signal
+
+        @wraps(raise_signal)
+        def raised(number: int) -> None:
+            self._on_kill(SIGNALLING[2], (self._pid, number), None)
+            raise_signal(number)
+
+        # It causes no event.
+        signal.raise_signal = raised
         self._thread_hook = threading.excepthook
         threading.excepthook = self._on_thread_failed
 
-    def _on_kill(self, _: str, arguments: tuple[Any, ...], __: FrameType | None) -> None:
-        pid, number = arguments
+    def _on_kill(self, how: str, arguments: tuple[Any, ...], _: FrameType | None) -> None:
+        target, number = arguments
         ends_it = number not in _END_NOBODY and signal.getsignal(number) is signal.SIG_DFL
-        if pid in (0, self._pid) and ends_it:
-            self._tell("os.kill", signal_name(number))
+        if ends_it and (how != "os.kill" or target in (0, self._pid)):
+            self._tell(how, signal_name(number))
 
     def _told(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)

@@ -62,6 +62,7 @@ from pitstop.events.supervision import (
 )
 from pitstop.events.training import (
     LOOPS,
+    SIGNALLING,
     BatchSkipped,
     EpochEnded,
     ExceptionRaised,

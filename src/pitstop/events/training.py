@@ -191,11 +191,14 @@ class ThreadFailed(Event):
     function: str
 
 
+SIGNALLING = ("os.kill", "signal.pthread_kill", "signal.raise_signal")
+
+
 class ExitCalled(Event):
     """The script asked to exit."""
 
-    how: str  # "sys.exit", "os._exit", "os.abort", "os.kill", "exit" or "quit"
-    code: str  # what it gives back, in words when it is no number; of os.kill the signal's name
+    how: str  # "sys.exit", "os._exit", "os.abort", "exit", "quit", or one of `SIGNALLING`
+    code: str  # what it gives back, in words when it is no number; or the signal's name
     file: str
     line: int
     function: str

@@ -10,6 +10,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import (
+    SIGNALLING,
     EpochEnded,
     ExitCalled,
     FitEnded,
@@ -195,7 +196,7 @@ def exit_called(evidence: Evidence) -> Finding | None:
     call = _exit_call(evidence)
     if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
         return None
-    is_said = not _is_number(call.code) and call.how != "os.kill"
+    is_said = not _is_number(call.code) and call.how not in SIGNALLING
     words = f' with the message "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
     return tell(
@@ -214,7 +215,7 @@ def _exit_call(evidence: Evidence) -> ExitCalled | None:
     call, ended = evidence.last(ExitCalled), evidence.exit
     if call is None or ended is None:
         return None
-    if call.how in ("os.abort", "os.kill"):
+    if call.how in ("os.abort", *SIGNALLING):
         is_abort = call.how == "os.abort" and evidence.signal == "SIGABRT"
         return call if is_abort or evidence.signalled_itself else None
     code = call.code if _is_number(call.code) else "1"
