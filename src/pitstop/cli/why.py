@@ -14,6 +14,7 @@ from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, rep
 from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.quantities import Quantity
 from pitstop.errors import RunNotFound
+from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
 from pitstop.report.gang import GangReport, MemberReport, ended_seconds, of_members
@@ -77,9 +78,6 @@ def _of_folder(folder: RunFolder, attempt: int | None) -> tuple[WhyReport, Path 
     return found, left if left.exists() else None
 
 
-_SHELL_ADDS = 128
-
-
 def parse_signal(text: str) -> str:
     try:
         if text.isdigit():
@@ -119,6 +117,6 @@ def diagnose(
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
     """A shell tells of a signal by an exit code above 128."""
     numbers = {each.value for each in signal.Signals}
-    if exit_code is None or exit_code - _SHELL_ADDS not in numbers:
+    if exit_code is None or exit_code - EXIT_SIGNALLED not in numbers:
         return exit_code, signal_name
-    return None, signal.Signals(exit_code - _SHELL_ADDS).name
+    return None, signal.Signals(exit_code - EXIT_SIGNALLED).name

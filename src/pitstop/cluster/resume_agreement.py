@@ -1,4 +1,4 @@
-"""The one state that all members of a gang go on from: the leader's side.  Pure.
+"""The one state that all members of a gang go on from, and the states that each holds.  Pure.
 
 Each member says which states it holds, newest first (`Muster`).  When all have, the leader
 proposes the newest of its own that all the others hold too, and each reads every byte of it.  Where
@@ -10,12 +10,15 @@ same name, so that two states of one step, which differ, are never taken for one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
 from pitstop.cluster.spec import Task
+from pitstop.events import GangFormed
 from pitstop.record import Frozen
+from pitstop.store.catalog import CheckpointEntry
+from pitstop.store.manifest import CheckpointInfo
 
 ANEW = ""
 """The mark of no state."""
@@ -142,3 +145,46 @@ def step_of(mark: str) -> int:
 
 def gang_of(mark: str) -> str:
     return mark.partition(":")[0]
+
+
+_MOST_GANGS = 200
+
+
+class GangStates(Frozen):
+    """What there is to go on from, newest first.
+
+    `names`: of the checkpoints, by their marks, see `cluster.resume_agreement`.  `gangs`: all that
+    this run was in, as this task.  `strays`: there are others, that no gang has agreed on.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    gangs: tuple[str, ...] = ()
+    strays: bool = False
+
+    def muster(self, attempt: int) -> Muster:
+        return Muster(
+            attempt, list(self.names), list(self.levels.values()), list(self.gangs), self.strays
+        )
+
+
+def held_states(
+    saved: Iterable[CheckpointEntry], formed: Mapping[int, GangFormed], task: str
+) -> GangStates:
+    names: dict[str, str] = {}
+    levels: dict[str, str] = {}
+    strays = False
+    for name, info in ((each.path.name, each.manifest.info) for each in saved if each.manifest):
+        gang = formed.get(info.attempt)
+        if gang is None or gang.task != task:
+            strays = True
+            continue
+        mark = mark_in(gang.gang, info)
+        if mark not in names:
+            names[mark], levels[mark] = name, info.level
+    gangs = tuple(each.gang for each in formed.values() if each.task == task)
+    return GangStates(names, levels, gangs[-_MOST_GANGS:], strays)
+
+
+def mark_in(gang: str, info: CheckpointInfo) -> str:
+    return mark_of(gang, info.fit, info.step, info.milestone)

@@ -14,6 +14,7 @@ from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import EvidenceItem
 from pitstop.diagnosis.log.log import Log, parse
+from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.flight import series
 from pitstop.flight.sample import GpuSample, Sample, memory_limit_bytes, memory_place
 from pitstop.journal import Entry
@@ -132,8 +133,6 @@ def _memory(samples: Sequence[Sample]) -> MemoryUse | None:
 
 E = TypeVar("E", bound=events.Event)
 
-_SHELL_SIGNAL_BASE = 128  # a shell returns 128 + N for a child that signal N ended
-
 
 class Evidence(Frozen):
     """One attempt: its journal entries in order, and the end of its output."""
@@ -188,7 +187,7 @@ class Evidence(Frozen):
         """The signal that ended the command, or that its shell reports of a child."""
         if self.exit and self.exit.signal:
             return self.exit.signal
-        number = (self.exit_code or 0) - _SHELL_SIGNAL_BASE
+        number = (self.exit_code or 0) - EXIT_SIGNALLED
         is_signal = number in signal.valid_signals() and number < signal.SIGRTMIN
         return signal.Signals(number).name if is_signal else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 import uuid
@@ -24,7 +25,7 @@ from pitstop.drill.invocation import (
 )
 from pitstop.drill.outcome import Drill, Interruption, Trial, aftermath
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
-from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
@@ -85,7 +86,7 @@ def _writing(path: Path) -> AbstractContextManager[None]:
     return explained(f"The drill's folder {path} cannot be written", RunFolderUnwritable)
 
 
-_EXIT_KILLED = 128 + 9
+_EXIT_KILLED = EXIT_SIGNALLED + signal.SIGKILL
 
 
 class DrillRequest(Frozen):

@@ -9,7 +9,7 @@ import sys
 from dataclasses import field
 from typing import Any
 
-from pitstop.cluster.spec import members
+from pitstop.cluster.spec import REPLICA, members
 from pitstop.engine.request import take
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
@@ -56,7 +56,7 @@ def start_companion(request: CompanionRequest) -> str:
     os.environ[ENV_SOCKET] = companion.socket_path
     if members(os.environ) > 1:
         # Its strategy may have been made before anybody looked.
-        take(companion.socket_path, "replica", {}, "")
+        take(companion.socket_path, REPLICA, {}, "")
     return companion.socket_path
 
 

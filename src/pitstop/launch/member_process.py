@@ -11,25 +11,22 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from pitstop import journal
+from pitstop.cluster.spec import ASSEMBLING
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded
-from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_STOPPED
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.launch.plan import Member
 from pitstop.machine import own_process
 from pitstop.machine.own_process import heeds
 from pitstop.plain_text import PREFIX
 from pitstop.record import Frozen
 from pitstop.store.run_folder import JOURNAL_FILE, open_existing
-from pitstop.supervisor.attempt.gang import ASSEMBLING
 from pitstop.supervisor.control.live_run import status_of
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import StandardStreams
 from pitstop.supervisor.terminal.output import OutputPipes, our_channels
 from pitstop.supervisor.terminal.screen import write_all
-
-_KILLED = 128
-"""Exit codes from here on are those of signals, after which another run can help."""
 
 
 class MemberEnd(Frozen):
@@ -65,7 +62,7 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
     leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
     stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
-    own = [code for code in failures[:1] if code < _KILLED and leaders == [EXIT_STOPPED]]
+    own = [code for code in failures[:1] if code < EXIT_SIGNALLED and leaders == [EXIT_STOPPED]]
     return next(filter(None, [*own, *leaders, *failures, *stopped]), EXIT_COMPLETED)
 
 
@@ -116,7 +113,6 @@ class MemberOutput(OutputPipes):
                 self._terminal.write(target, prefixed(self._prefix, line))
 
 
-_SIGNALLED = 128
 _LAST_HEEDED = signal.SIGUSR1
 """Of the signals that a starting `pitstop run` takes over, see `stops.early_stop`."""
 
@@ -191,7 +187,7 @@ class MemberProcess:
         """Waits until its last lines are written; `since_seconds`: the begin of the launch."""
         self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
-        code = _SIGNALLED - returned if returned < 0 else returned
+        code = EXIT_SIGNALLED - returned if returned < 0 else returned
         states = self._ends_of_attempts(since_seconds)
         # What is not saved keeps its own exit code when a request ended it.
         was_stopped = states[-1:] == [State.STOPPED.value]

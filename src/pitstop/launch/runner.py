@@ -11,13 +11,13 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 
+from pitstop.cluster.spec import ASSEMBLING
 from pitstop.exit_codes import EXIT_COMPLETED
 from pitstop.launch import member_process
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
 from pitstop.record import Frozen
-from pitstop.supervisor.attempt.gang import ASSEMBLING
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
 from pitstop.supervisor.stops.signals import (

@@ -38,7 +38,7 @@ from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
-from pitstop.supervisor.terminal import status_line
+from pitstop.supervisor.terminal import screen
 from pitstop.supervisor.terminal.output import OutputLog, Tee, open_channels
 from pitstop.supervisor.terminal.screen import Screen
 
@@ -322,7 +322,7 @@ def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> Ru
 
 
 def _shows_status(request: RunRequest) -> bool:
-    size = status_line.window_size(2)
+    size = screen.window_size(2)
     terminals = os.isatty(1) and os.isatty(2) and size is not None
     rows = size.rows if size else 0
-    return request.status_line and status_line.wanted(os.environ, terminals=terminals, rows=rows)
+    return request.status_line and screen.wanted(os.environ, terminals=terminals, rows=rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.cluster.spec import ASSEMBLING, REPLICA
 from pitstop.tensorflow import monitored_sessions, plain_sessions
 from pitstop.tensorflow.session_course import Supervisor
 
@@ -80,9 +81,9 @@ def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **k
 def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
     given = (*args[1:], *kwargs.values())
     resolvers = (each for each in given if hasattr(each, "cluster_spec"))
-    _take(supervisor, "assembling", next(resolvers, None))
+    _take(supervisor, ASSEMBLING, next(resolvers, None))
     original(*args, **kwargs)
-    _take(supervisor, "replica", args[0].cluster_resolver)
+    _take(supervisor, REPLICA, args[0].cluster_resolver)
 
 
 def _take(supervisor: Supervisor, role: str, resolver: Any) -> None:

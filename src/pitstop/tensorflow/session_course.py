@@ -17,6 +17,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
+from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.link.beacon import Phase
 from pitstop.record import Frozen
 
@@ -28,7 +29,7 @@ _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name 
 _OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
-_TERMINATED = 128 + signal.SIGTERM
+_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM
 """The exit code of a script that was stopped, and of which nothing is saved."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from pitstop.cluster.gang import GangLeader, LeaderProgress, ToLeader, ToMember
-from pitstop.cluster.spec import Task
+from pitstop.cluster.spec import REPLICA, Task
 from pitstop.events import (
     Event,
     ExceptionRaised,
@@ -26,7 +26,7 @@ from pitstop.events import (
     TrainerExited,
 )
 from pitstop.link.beacon import NEVER, Beacon, Stop
-from pitstop.supervisor.attempt.gang import REPLICA, GangPart
+from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState, tell

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from pitstop.cluster.resume_agreement import held_states
 from pitstop.events import GangFormed
 from pitstop.store.catalog import Catalog, CheckpointEntry
-from pitstop.supervisor.attempt.gang_states import held_states
 from tests.store.samples import save
 
 OURS = GangFormed("a-2", "worker 1", 2)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.wording import read_table
+from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.record import Frozen
 
-_SHELL_BASE = 128
 _MODULO = 256
 
 
@@ -74,8 +74,8 @@ def signal_of_code(code: int) -> str:
         return _WINDOWS[unsigned]
     if code < 0:
         return _by_number(-code)
-    if _SHELL_BASE < code < _SHELL_BASE + 32:
-        return _by_number(code - _SHELL_BASE)
+    if EXIT_SIGNALLED < code < EXIT_SIGNALLED + 32:
+        return _by_number(code - EXIT_SIGNALLED)
     return _by_number(_MODULO - code) if _MODULO - 32 < code < _MODULO - 1 else ""
 
 

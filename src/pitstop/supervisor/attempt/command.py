@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
-from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
 from pitstop.record import Frozen
@@ -48,7 +48,7 @@ def decide(found: AttemptState, wait_status: int | None) -> EndVerdict:
         wait_status = 0 if found.script_ended else _UNKNOWN_FAILURE
     code = os.waitstatus_to_exitcode(wait_status)
     by_itself = code == 0 and found.script_ended and not found.trainer_stopped
-    own = code if code >= 0 else 128 - code
+    own = code if code >= 0 else EXIT_SIGNALLED - code
     if found.stop_requested and not by_itself:
         return EndVerdict(Trigger.ENDED_STOPPED, own if found.saves_nothing else EXIT_STOPPED)
     return EndVerdict(Trigger.ENDED_FAILED if code else Trigger.ENDED_COMPLETED, own)

@@ -8,18 +8,13 @@ from collections.abc import Iterator, Sequence
 from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
-from pitstop.cluster.spec import ClusterSpec
+from pitstop.cluster.resume_agreement import GangStates, held_states, mark_in
+from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.link.beacon import NEVER, Phase, Stop
-from pitstop.supervisor.attempt.gang_states import GangStates, held_states, mark_in
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
-
-REPLICA = "replica"
-"""The role of a process that takes each training step together with all others."""
-ASSEMBLING = "assembling"
-"""The role of a process before that: TensorFlow has it wait for all others."""
 
 _FORM_SECONDS = 60.0
 """For the trainers of all members to be there: TensorFlow has made them wait for each other."""

@@ -22,7 +22,7 @@ from pitstop.events import (
     StopRequested,
     TrainingStalled,
 )
-from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.link.beacon import Phase
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import Frozen
@@ -35,7 +35,7 @@ from pitstop.supervisor.records import notices
 
 _WORKERS_SECONDS = 10.0
 """For the other members that train, before the leader saves."""
-_TERMINATED = 128 + signal.SIGTERM
+_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM
 """The exit code of who trains, and nothing is saved."""
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"

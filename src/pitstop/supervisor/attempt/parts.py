@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pitstop.cluster.spec import ASSEMBLING
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
-from pitstop.supervisor.attempt.gang import ASSEMBLING, GangPart
+from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping

@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Iterator
 
+from pitstop.cluster.spec import ASSEMBLING, REPLICA
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
-from pitstop.supervisor.attempt.gang import ASSEMBLING, REPLICA
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import State, Trigger

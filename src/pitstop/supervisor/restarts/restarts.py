@@ -16,8 +16,13 @@ from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.restarts import divisions
-from pitstop.supervisor.restarts.rollbacks import Rollbacks
+from pitstop.supervisor.restarts.rollbacks import (
+    MOST_PARTS,
+    WANT_OF_MEMORY,
+    Rollbacks,
+    divide,
+    lacked_memory,
+)
 
 HANG = "hang_or_stall"
 MEMBER = "worker_lost"
@@ -155,10 +160,8 @@ class Restarts:
             return None
         cause = MEMBER if broken else self._cause_of(run_dir)
         entries = journal.read(open_existing(run_dir).journal).entries
-        if self._policy.divides and found.role is None and divisions.lacked_memory(cause, entries):
-            division = divisions.decide(
-                cause, entries, lowers_precision=self._policy.lowers_precision
-            )
+        if self._policy.divides and found.role is None and lacked_memory(cause, entries):
+            division = divide(cause, entries, lowers_precision=self._policy.lowers_precision)
             record(division)
             if not isinstance(division, events.DivisionRefused):
                 return 0.0
@@ -199,8 +202,8 @@ def foresee(
     if cause == HANG and hang.action == "warn":
         lost = f"; if a data worker has died, {again}" if hang.replaces_workers else ""
         return f"report where it hangs, and keep waiting{lost}"
-    if policy.divides and cause in divisions.WANT_OF_MEMORY:
-        parts = f"compute each batch in 2, 4, ... {divisions.MOST_PARTS} parts"
+    if policy.divides and cause in WANT_OF_MEMORY:
+        parts = f"compute each batch in 2, 4, ... {MOST_PARTS} parts"
         if policy.lowers_precision:
             parts = f"compute in {MIXED_PRECISION}, which changes the results; then {parts}"
         if cause != "gpu_oom":

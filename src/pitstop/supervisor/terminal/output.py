@@ -18,8 +18,7 @@ from pathlib import Path
 from pitstop.masking import Masker
 from pitstop.record import Frozen
 from pitstop.supervisor.processes.process import StandardStreams
-from pitstop.supervisor.terminal.screen import Screen
-from pitstop.supervisor.terminal.status_line import Size
+from pitstop.supervisor.terminal.screen import Screen, Size
 
 HEAD_BYTES = 1 << 20
 TAIL_BYTES = 16 << 20

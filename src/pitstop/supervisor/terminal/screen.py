@@ -1,23 +1,113 @@
-"""Our own words on the user's terminal, between the bytes of the script.
+"""Our own words on the user's terminal, between the bytes of the script, and the status line.
 
-They are written by a thread: a terminal that is held (Ctrl-S) must not hold the supervision.
+The bottom row is taken out of the scrolling region (DECSTBM), as package managers do.  A thread
+writes our words: a terminal that is held (Ctrl-S) must not hold the supervision.
 """
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import queue
+import re
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
+from pitstop.durations import duration
 from pitstop.plain_text import PREFIX, plain_line
-from pitstop.supervisor.status import Status
-from pitstop.supervisor.terminal import status_line
-from pitstop.supervisor.terminal.status_line import Size
+from pitstop.record import Frozen
+from pitstop.supervisor.status import Status, replay_text
+
+FEWEST_ROWS = 10
+LONGEST_SEQUENCE_BYTES = 64
+
+_SAVE, _RESTORE = "\x1b7", "\x1b8"
+_CLEAR_ROW = "\x1b[2K"
+_INVERSE, _PLAIN = "\x1b[7m", "\x1b[0m"
+# An escape sequence (CSI, OSC or a short one) that has not ended yet.
+_OPEN_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*|\][^\x07\x1b]*|[ -/]*)$")
+
+
+class Size(Frozen):
+    """Of a window, in character cells."""
+
+    rows: int
+    columns: int
+
+
+def wanted(environment: Mapping[str, str], *, terminals: bool, rows: int) -> bool:
+    return terminals and rows >= FEWEST_ROWS and environment.get("TERM", "dumb") != "dumb"
+
+
+def window_size(fd: int) -> Size | None:
+    try:
+        size = os.get_terminal_size(fd)
+    except OSError:
+        return None
+    return Size(size.lines, size.columns)
+
+
+def reserve(size: Size) -> bytes:
+    """Takes the bottom row out of the scrolling region; the cursor stays above it."""
+    return f"\n{_SAVE}\x1b[1;{size.rows - 1}r{_RESTORE}\x1b[1A".encode()
+
+
+def paint(size: Size, text: str) -> bytes:
+    row = text[: size.columns].ljust(size.columns)
+    return f"{_SAVE}\x1b[{size.rows};1H{_INVERSE}{row}{_PLAIN}{_RESTORE}".encode()
+
+
+def release(size: Size) -> bytes:
+    """Gives the bottom row back to the script and clears it."""
+    return f"{_SAVE}\x1b[1;{size.rows}r\x1b[{size.rows};1H{_CLEAR_ROW}{_RESTORE}".encode()
+
+
+def inside_sequence(tail: bytes) -> bool:
+    """Whether output that ends so is in the middle of a sequence or a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(tail)
+    return bool(_OPEN_SEQUENCE.search(tail)) or bool(decoder.getstate()[0])
+
+
+def format_status(status: Status, columns: int) -> str:
+    parts = [f"pitstop: {status.state}", _position(status), _pace(status), _saved(status)]
+    if status.level:
+        parts.append(status.level.replace("_", " "))
+    return " | ".join(part for part in parts if part)[:columns]
+
+
+def _position(status: Status) -> str:
+    if status.batches_to_replay is not None:
+        return replay_text(status)
+    if status.step is None:
+        return ""
+    if status.epoch is None or status.epochs == 1:
+        return f"step {status.step}"
+    epoch = f", epoch {status.epoch + 1}"
+    of = f"/{status.epochs}" if status.epochs else ""
+    return f"step {status.step}{epoch}{of}"
+
+
+def _pace(status: Status) -> str:
+    if status.standstill:
+        return f"no progress for {duration(status.silent_seconds or 0.0)}"
+    if status.rate is None:
+        return ""
+    eta = "" if status.eta_seconds is None else f", {duration(status.eta_seconds)} left"
+    return f"{status.rate:.3g} steps/s{eta}"
+
+
+def _saved(status: Status) -> str:
+    if status.checkpoint_step is None:
+        return "nothing saved yet"
+    age = status.checkpoint_age_seconds
+    ago = "" if age is None else f" {duration(age)} ago"
+    return f"saved step {status.checkpoint_step}{ago}"
+
 
 _CLOSE_SECONDS = 2.0
 _REFRESH_SECONDS = 1.0
@@ -41,7 +131,7 @@ class Screen:
         self.resize()
 
     def script_size(self) -> Size | None:
-        size = status_line.window_size(self._targets[2])
+        size = window_size(self._targets[2])
         if size is None or not self._reserves(size):
             return size
         return Size(size.rows - 1, size.columns)
@@ -52,7 +142,7 @@ class Screen:
         with self._owned(fd):
             write_all(fd, data)
             if self._is_seen_with_ours[target]:
-                self._tail = (self._tail + data)[-status_line.LONGEST_SEQUENCE_BYTES :]
+                self._tail = (self._tail + data)[-LONGEST_SEQUENCE_BYTES:]
 
     def say(self, line: str) -> None:
         self._jobs.put(lambda: self._say(line))
@@ -96,18 +186,18 @@ class Screen:
     def _paint(self, status: Status) -> None:
         with self._terminal:
             size = self._size
-            if size is not None and not status_line.inside_sequence(self._tail):
-                text = status_line.format_status(status, size.columns)
-                write_all(self._targets[2], status_line.paint(size, text))
+            if size is not None and not inside_sequence(self._tail):
+                text = format_status(status, size.columns)
+                write_all(self._targets[2], paint(size, text))
 
     def _reserve(self) -> None:
-        size = status_line.window_size(self._targets[2])
+        size = window_size(self._targets[2])
         with self._terminal:
             if size is None or not self._reserves(size):
                 self._let_go()
             elif size != self._size:
                 self._size = size
-                write_all(self._targets[2], status_line.reserve(size))
+                write_all(self._targets[2], reserve(size))
 
     def _release(self) -> None:
         with self._terminal:
@@ -115,11 +205,11 @@ class Screen:
 
     def _let_go(self) -> None:
         if self._size is not None:
-            write_all(self._targets[2], status_line.release(self._size))
+            write_all(self._targets[2], release(self._size))
             self._size = None
 
     def _reserves(self, size: Size) -> bool:
-        return self._status_row and size.rows >= status_line.FEWEST_ROWS
+        return self._status_row and size.rows >= FEWEST_ROWS
 
     def _owned(self, fd: int) -> AbstractContextManager[object]:
         return self._terminal if os.isatty(fd) else nullcontext()
