@@ -35,6 +35,13 @@ def test_it_ends_as_its_leader_however_its_process_went(
     assert (verdict.signal, verdict.exit_code) == (trigger, exit_code)
 
 
+def test_a_member_whose_session_never_began_has_completed_with_its_leader() -> None:
+    released = MemberReleased("chief 0", "completed", 0, "why")
+    member = RoleTaken("member", 7, "worker 1")
+    verdict = decide(AttemptState(stop_requested=True, role=member, released=released), 15)
+    assert (verdict.signal, verdict.exit_code) == (Trigger.ENDED_COMPLETED, 0)
+
+
 def test_its_wait_is_short() -> None:
     with closing(Beacon.create()) as beacon:
         now = beacon.progress()

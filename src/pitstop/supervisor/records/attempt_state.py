@@ -82,7 +82,9 @@ class AttemptState(Frozen):
     def ends_as_released(self) -> bool:
         """It has nothing of its own to go on from, and ends as the leader of its cluster has."""
         evaluates = self.role is not None and self.role.role == EVALUATOR
-        return self.serves or evaluates or (self.saves_itself and self.saves_nothing)
+        # Who trains is released from a training that has completed if it has not begun.
+        is_late = self.released is not None and self.released.outcome == "completed"
+        return self.serves or evaluates or is_late or (self.saves_itself and self.saves_nothing)
 
     @property
     def saves_nothing(self) -> bool:
