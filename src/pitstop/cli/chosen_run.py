@@ -31,7 +31,6 @@ def find_run(path: Path | None) -> RunFolder:
 
 
 def runs_of_script(name: str) -> list[RunFolder]:
-    """The runs below runs/ of a script, named by its path or its name; the newest first."""
     runs = family(RUNS, script_name(name))
     path = str(Path(name).resolve())
     return [run for run in runs if script_of(run) == path] or runs

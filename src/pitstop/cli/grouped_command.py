@@ -36,7 +36,6 @@ class GroupedCommand(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the command line, and behind it the file with the defaults."""
         if not ctx.resilient_parsing:
             ctx.default_map = policy_file.defaults(self, Path())
         return super().parse_args(ctx, args)
@@ -57,8 +56,7 @@ class GroupedCommand(click.Command):
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-Option = Callable[[Any], Any]
-"""A decorator of click's."""
+Option = Callable[[Any], Any]  # A decorator of click's
 
 
 def option_group(

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-_AFTER_SECONDS = 2.0
-"""The script's own start comes first."""
+_AFTER_SECONDS = 2.0  # the script's own start comes first
 
 _needed = threading.Event()
 

@@ -56,7 +56,6 @@ RUN = RunType(path_type=Path)
 def folder_of_slurm_task(
     place: Path | RemotePlace | None, command: Sequence[str], *, new: bool, takes: bool
 ) -> Path:
-    """The folder of this task's run; the process gets the variables of a worker."""
     from pitstop.launch import choice, slurm
 
     if new or isinstance(place, RemotePlace):
@@ -77,7 +76,6 @@ def fetched(context: click.Context, place: RemotePlace) -> Path:
 
 
 def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
-    """The runs at a URL, or right below it."""
     return [RemotePlace(url) for url in _read(place.url)]
 
 

@@ -62,7 +62,6 @@ def parse_share(text: str) -> float:
 
 
 def parse_interval(text: str) -> Interval:
-    """`500steps`, `10min`; the unit must be given."""
     amount, unit = _split(text)
     steps = unit in _STEPS
     if not unit or amount <= 0 or (steps and amount != int(amount)):

@@ -41,11 +41,9 @@ _REPEAT_SECONDS = 1.0
 _FIRST_SNAPSHOT_SECONDS = 3.0
 _LEAST_SNAPSHOT_SECONDS = 10.0
 _COST_FACTOR = 50
-_NOTICE_SECONDS = 0.25
-"""For the order of a snapshot to reach all members before its step."""
+_NOTICE_SECONDS = 0.25  # for the order of a snapshot to reach all members before its step
 _SETTLE_SECONDS = 2.0
-_SETTLE_FACTOR = 5
-"""For all members to save it, with what the leader's last one took."""
+_SETTLE_FACTOR = 5  # for all members to save it, with what the leader's last one took
 
 Orders = list[tuple[Task, ToMember]]
 

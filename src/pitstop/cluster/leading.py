@@ -28,8 +28,7 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
-_LATE_SECONDS = 30.0
-"""For members to take their first step when the leader has completed."""
+_LATE_SECONDS = 30.0  # for members to take their first step when the leader has completed
 
 
 class GangLeading:

@@ -20,35 +20,24 @@ from pitstop.record import Frozen
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import CheckpointInfo
 
-ANEW = ""
-"""The mark of no state."""
+ANEW = ""  # the mark of no state
 _EXACT = ("exact", "exact_by_replay")
 
-Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]
-"""What is sent to whom."""
+Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # what is sent to whom
 
 
 class ResumeAgreement(Frozen):
-    """What the leader, whose order of states counts, knows of the gang that begins.
-
-    Attributes:
-        name: of the gang, unlike that of any other.
-        musters: of those that are there.
-        proposal: number of the last proposal, 0 before the first; it names `mark`.
-        damaged: marks that one member could not read.
-        verified: who has read what was proposed.
-        outcome: what all were told at last, None before.
-    """
+    """What the leader, whose order of states counts, knows of the gang that begins."""
 
     members: frozenset[Task]
     leader: Task
-    name: str
-    musters: Mapping[Task, Muster] = field(default_factory=dict)
-    proposal: int = 0
+    name: str  # of the gang, unlike that of any other
+    musters: Mapping[Task, Muster] = field(default_factory=dict)  # of those that are there
+    proposal: int = 0  # number of the last proposal, 0 before the first; it names `mark`
     mark: str = ANEW
-    damaged: frozenset[str] = frozenset()
-    verified: frozenset[Task] = frozenset()
-    outcome: GangReady | GangRefused | None = None
+    damaged: frozenset[str] = frozenset()  # marks that one member could not read
+    verified: frozenset[Task] = frozenset()  # who has read what was proposed
+    outcome: GangReady | GangRefused | None = None  # what all were told at last, None before
 
     @property
     def missing(self) -> frozenset[Task]:

@@ -10,10 +10,8 @@ from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
 from pitstop.record import Frozen
 
 BEAT_SECONDS = 1.0
-LEASE_SECONDS = 10.0
-"""Without a beat, until somebody is taken for gone."""
-PARTED_SECONDS = 2.0
-"""The same where the connection is closed: who is there comes back sooner."""
+LEASE_SECONDS = 10.0  # without a beat, until somebody is taken for gone
+PARTED_SECONDS = 2.0  # the same where the connection is closed: who is there comes back sooner
 
 SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
@@ -43,12 +41,10 @@ class BeatLease(Frozen):
         return not self.suspended and now_seconds - self.heard_seconds >= self.length_seconds
 
 
-STORES = "ps"
-"""The kind of task that others need until their end."""
+STORES = "ps"  # the kind of task that others need until their end
 _SESSIONS = ("member", "monitored_session")
 """The phases of who has a session of TensorFlow's, or is about to have one."""
-_TURNS = {STORES: 1, EVALUATOR: 2}
-"""Who is released behind all others, and in which order."""
+_TURNS = {STORES: 1, EVALUATOR: 2}  # who is released behind all others, and in which order
 
 
 class ClusterMember(Frozen):

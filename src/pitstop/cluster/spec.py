@@ -16,10 +16,8 @@ from pitstop.record import Frozen
 
 VARIABLE = "TF_CONFIG"
 PORT_VARIABLE = "PITSTOP_CLUSTER_PORT"
-EVALUATOR = "evaluator"
-"""The kind of the task that evaluates checkpoints; it has no address."""
-REPLICA = "replica"
-"""The role of a process that takes each training step together with all others."""
+EVALUATOR = "evaluator"  # the kind of the task that evaluates checkpoints; it has no address
+REPLICA = "replica"  # the role of a process that takes each training step together with all others
 ASSEMBLING = "assembling"
 """The role of a process before that: TensorFlow has it wait for all others."""
 

@@ -18,12 +18,10 @@ from pathlib import Path
 from pitstop.engine import entropy
 from pitstop.link.settings import EAGER
 
-_PAUSE_SHARE = 3.0
-"""It pauses so much longer than it works."""
+_PAUSE_SHARE = 3.0  # it pauses so much longer than it works
 _BUSY_PAUSE_SHARE = 30.0
 """The same, as long as no processor is idle: it slows the training down by 3 % then."""
-_SHORTEST_LOOK_SECONDS = 0.2
-"""The kernel counts idle time in hundredths of a second."""
+_SHORTEST_LOOK_SECONDS = 0.2  # the kernel counts idle time in hundredths of a second
 
 
 class _Pauses(importlib.abc.MetaPathFinder):

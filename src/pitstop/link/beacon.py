@@ -46,11 +46,9 @@ _AT_SNAPSHOT_AT = 520
 _AT_ENTERING = 528
 _AT_HELD = 536
 
-NEVER = (1 << 63) - 1
-"""No step."""
+NEVER = (1 << 63) - 1  # no step
 
-MOST_NAME_BYTES = _NAME.size
-"""The longest name of a checkpoint that fits the page, in UTF-8."""
+MOST_NAME_BYTES = _NAME.size  # the longest name of a checkpoint that fits the page, in UTF-8
 
 
 class Phase(enum.IntEnum):
@@ -80,36 +78,24 @@ class Stop(enum.IntEnum):
 
 
 class Progress(Frozen):
-    """The trainer's position as last written.
+    """The trainer's position as last written."""
 
-    Attributes:
-        step: steps completed over the whole run; `step_in_epoch` in the current epoch.
-        steps_per_epoch: 0 when the input does not know its length.
-        boundary_ns: CLOCK_MONOTONIC of the last boundary; 0 before the first.
-        loss: the loss reported at that boundary, NaN when none is known.
-        step_seconds: smoothed time between boundaries, 0 before the second.
-        snapshot_step: step of the newest complete snapshot, -1 when none.
-        replay_step: step whose place in the input is being found, while RESTORING.
-        batches_to_replay: how many there are to draw again, 0 for none.
-        pulses: batches seen outside of the training's own steps.
-    """
-
-    step: int
+    step: int  # steps completed over the whole run; `step_in_epoch` in the current epoch
     epoch: int
     step_in_epoch: int
-    boundary_ns: int
-    loss: float
+    boundary_ns: int  # CLOCK_MONOTONIC of the last boundary; 0 before the first
+    loss: float  # the loss reported at that boundary, NaN when none is known
     phase: Phase
     fit: int
     epochs: int
-    steps_per_epoch: int
+    steps_per_epoch: int  # 0 when the input does not know its length
     steps_this_attempt: int
-    step_seconds: float
-    snapshot_step: int
-    replay_step: int = 0
+    step_seconds: float  # smoothed time between boundaries, 0 before the second
+    snapshot_step: int  # step of the newest complete snapshot, -1 when none
+    replay_step: int = 0  # step whose place in the input is being found, while RESTORING
     replayed_batches: int = 0
-    batches_to_replay: int = 0
-    pulses: int = 0
+    batches_to_replay: int = 0  # how many there are to draw again, 0 for none
+    pulses: int = 0  # batches seen outside of the training's own steps
 
 
 def _read(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon], int]:
@@ -227,8 +213,7 @@ class Beacon:
     pinned = _read(_AT_PINNED)
     settled = _read(_AT_SETTLED)
     """Number of the newest snapshot the persister is done with, 0 for none."""
-    hold_step = _read(_AT_HOLD_AT, _SIGNED)
-    """Where the trainer is to wait; `NEVER` where it is not."""
+    hold_step = _read(_AT_HOLD_AT, _SIGNED)  # where the trainer is to wait; `NEVER` where it is not
     snapshot_order = _read(_AT_SNAPSHOT_AT, _SIGNED)
     """At the end of which step a checkpoint is asked for; `NEVER` where none is."""
     entering = _read(_AT_ENTERING, _SIGNED)

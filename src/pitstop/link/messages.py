@@ -17,26 +17,22 @@ from typing import Any, ClassVar, TypeAlias
 from pitstop.link.beacon import MOST_NAME_BYTES
 from pitstop.record import CHECKS, Frozen, build
 
-Count: TypeAlias = int
-"""Not negative, and no more than a word of the beacon holds."""
+Count: TypeAlias = int  # not negative, and no more than a word of the beacon holds
 CHECKS["Count"] = lambda value: type(value) is int and 0 <= value < 1 << 63
 Name: TypeAlias = str
 CHECKS["Name"] = lambda value: isinstance(value, str) and len(value.encode()) <= MOST_NAME_BYTES
-FolderName: TypeAlias = str
-"""A name inside of a folder, no path."""
+FolderName: TypeAlias = str  # A name inside of a folder, no path
 CHECKS["FolderName"] = lambda value: (
     isinstance(value, str) and not {"/", "\0"} & {*value} and value not in (".", "..")
 )
-Allocator: TypeAlias = dict[str, Any]
-"""The fields of a `flight.sample.AllocatorSample`."""
+Allocator: TypeAlias = dict[str, Any]  # the fields of a `flight.sample.AllocatorSample`
 CHECKS["Allocator"] = lambda value: (
     isinstance(value, dict)
     and {**value, "device": 0}.keys() == {"device", "current_bytes", "peak_bytes"}
     and all(CHECKS["str" if name == "device" else "Count"](each) for name, each in value.items())
 )
 
-SOME = -1
-"""Of open files: how many depends."""
+SOME = -1  # of open files: how many depends
 
 
 class Message(Frozen):
@@ -136,23 +132,19 @@ class Welcome(Message, fds=1):
     """To the trainer, with the beacon: it may train.
 
     Attributes:
-        settings: as `link.settings.Settings.to_json` gives them.
-        lost_from_step: step that an earlier attempt had reached, -1 when unknown.
         points: the states to restore, in order: finished trainings, then the one to continue.
         gang: name of the gang that it trains in; empty where it trains alone, or nobody knows.
-        doubt: why the gang does not go on exactly; empty where it does.
-        refusal: why it may not go on; empty where it may.
     """
 
     protocol: int
     run_dir: str
     attempt: Count
-    settings: dict[str, Any]
-    lost_from_step: int
+    settings: dict[str, Any]  # as `link.settings.Settings.to_json` gives them
+    lost_from_step: int  # step that an earlier attempt had reached, -1 when unknown
     points: Sequence[dict[str, Any]]
     gang: str = ""
-    doubt: str = ""
-    refusal: str = ""
+    doubt: str = ""  # why the gang does not go on exactly; empty where it does
+    refusal: str = ""  # why it may not go on; empty where it may
 
 
 class Refusal(Message):
@@ -165,21 +157,13 @@ class Refusal(Message):
 
 
 class ClientRequest(Message):
-    """To the supervisor.
+    """To the supervisor."""
 
-    Attributes:
-        command: "status", "stop", "stop_after_epoch" or "checkpoint".
-        name: of the checkpoint that is asked for, empty for none.
-        source: "script" when a script asks for its own stop.
-        reason: of a stop, in the user's words.
-        now: the stop does not wait for a step boundary.
-    """
-
-    command: str
-    name: Name = ""
-    source: str = ""
-    reason: str = ""
-    now: bool = False
+    command: str  # "status", "stop", "stop_after_epoch" or "checkpoint"
+    name: Name = ""  # of the checkpoint that is asked for, empty for none
+    source: str = ""  # "script" when a script asks for its own stop
+    reason: str = ""  # of a stop, in the user's words
+    now: bool = False  # the stop does not wait for a step boundary
 
 
 class StatusAnswer(Message):

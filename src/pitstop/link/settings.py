@@ -11,8 +11,7 @@ from typing import Any
 
 from pitstop.record import Frozen
 
-ENV_STACKS = "PITSTOP_STACKS"
-"""Environment variable: the file that stacks are appended to."""
+ENV_STACKS = "PITSTOP_STACKS"  # environment variable: the file that stacks are appended to
 
 STACKS_SIGNAL = signal.SIGRTMAX - 5
 """Real-time signals have no meaning of their own; debuggers take the first ones."""
@@ -27,8 +26,7 @@ ENV_SOCKET = "PITSTOP_SOCKET"
 ENV_SPARE = "PITSTOP_SPARE"
 """Environment variable of a spare process, with colons between: its socket's descriptor, `EAGER`
 or nothing, the file with what it imports."""
-EAGER = "eager"
-"""It imports also while all processors are busy."""
+EAGER = "eager"  # it imports also while all processors are busy
 
 ENV_SMALL_BUFFERS = "PITSTOP_SMALL_BUFFERS"
 """Environment variable: pipelines of `tf.data` hold as little as they can."""
@@ -60,24 +58,13 @@ class Settings(Frozen):
     """Settings of one attempt.
 
     Attributes:
-        overhead: share of the training time that Pitstop may cost (0.01 = 1 %).
-        every_steps: steps between durable checkpoints, 0 for automatic.
-        every_seconds: seconds between durable checkpoints, 0 for automatic.
-        snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
-        input_mode: how the position in the input is saved: "native", "replay" or "auto".
-        force: continue where a difference would make Pitstop refuse.
-        halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
-        die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
         take: hyperparameters whose value is the script's and not the saved one, by name; or "all".
-        start_from: saved weights that a new run begins with, an absolute path; or empty.
         export_to: the format that the saved state is exported to, instead of being
             trained on; empty to train.
-        export_path: what `export_to` writes, an absolute path.
         keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
         saved_metrics: step and metrics of the checkpoints that there are.
         measure_from: run a few training steps for the memory that they take, the first ones with
             this share of the script's batch, and end there, saving nothing; 0 to train.
-        flight_seconds: time between two samples of the flight recorder, 0 for none.
         stop_returns: a stop ends the training, and the script goes on behind it; else
             it ends the script.
         find_nan_step: run this step in the open, to find out where its first bad number
@@ -85,45 +72,39 @@ class Settings(Frozen):
         on_bad_record: "fail", or "skip" to leave out the batch of a record that cannot be read.
         rolls_back: the run goes back behind the first loss that is not finite, and saves nothing
             from there on.
-        skip_steps: steps whose batches are left out.
         rates: by the step of a saved state, the learning rate to go on with from there.
-        look_to_step: behind each step up to this one the weights are looked at.
-        batch_parts: in how many parts a step is computed, 1 for one.
-        small_buffers: the input holds as little as it can, in the same order.
         mixed_precision: layers compute in `MIXED_PRECISION`, where the script sets no policy.
-        spare: leave a list of what was imported, for a spare process.
-        altered: why the numbers are not those of the script alone; empty where they are.
     """
 
-    overhead: float = 0.01
-    every_steps: int = 0
-    every_seconds: float = 0.0
-    snapshot_memory_bytes: int = 0
-    input_mode: str = "auto"
-    force: bool = False
+    overhead: float = 0.01  # share of the training time that Pitstop may cost (0.01 = 1 %)
+    every_steps: int = 0  # steps between durable checkpoints, 0 for automatic
+    every_seconds: float = 0.0  # seconds between durable checkpoints, 0 for automatic
+    snapshot_memory_bytes: int = 0  # most memory the arena may take, 0 for automatic
+    input_mode: str = "auto"  # how the position in the input is saved: "native", "replay" or "auto"
+    force: bool = False  # continue where a difference would make Pitstop refuse
     deterministic: bool = False
-    halt_at_step: int = 0
-    die_at_step: int = 0
-    start_from: str = ""
+    halt_at_step: int = 0  # stop, saved, at the first boundary from this step on, 0 for never
+    die_at_step: int = 0  # SIGKILL the trainer there, 0 for never; a drill does this
+    start_from: str = ""  # saved weights that a new run begins with, an absolute path; or empty
     export_to: str = ""
-    export_path: str = ""
+    export_path: str = ""  # what `export_to` writes, an absolute path
     keep_best: tuple[str, ...] = ()
     saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
     stop_returns: bool = False
     find_nan_step: int = 0
     measure_from: float = 0.0
-    flight_seconds: float = 1.0
+    flight_seconds: float = 1.0  # time between two samples of the flight recorder, 0 for none
     take: tuple[str, ...] = ()
     on_bad_record: str = "fail"
     rolls_back: bool = False
-    skip_steps: tuple[int, ...] = ()
+    skip_steps: tuple[int, ...] = ()  # steps whose batches are left out
     rates: tuple[tuple[int, float], ...] = ()
-    look_to_step: int = 0
-    batch_parts: int = 1
-    small_buffers: bool = False
+    look_to_step: int = 0  # behind each step up to this one the weights are looked at
+    batch_parts: int = 1  # in how many parts a step is computed, 1 for one
+    small_buffers: bool = False  # the input holds as little as it can, in the same order
     mixed_precision: bool = False
-    spare: bool = False
-    altered: str = ""
+    spare: bool = False  # leave a list of what was imported, for a spare process
+    altered: str = ""  # why the numbers are not those of the script alone; empty where they are
 
     @property
     def looks_only(self) -> bool:

@@ -63,7 +63,6 @@ def stat_fields(stat: str) -> list[str]:
 
 
 def mounts(mountinfo: str) -> list[Mount]:
-    """The mounted file systems, from the text of /proc/PID/mountinfo."""
     # id parent major:minor root mountpoint options [optional...] - type source superoptions
     found = []
     for line in mountinfo.splitlines():

@@ -20,8 +20,7 @@ _SWAPPED_IN = re.compile(r"^pswpin (\d+)$", re.MULTILINE)
 WATCHERS = frozenset(
     {"earlyoom", "systemd-oomd", "oomd", "nohang", "bustd", "low-memory-monitor", "psi-monitor"}
 )
-_NAME_CHARACTERS = 15
-"""What the kernel keeps of a name."""
+_NAME_CHARACTERS = 15  # what the kernel keeps of a name
 
 
 def available_bytes(root: Path = Path("/")) -> int:

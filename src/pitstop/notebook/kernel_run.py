@@ -19,8 +19,7 @@ from pitstop.link.settings import ENV_ENTROPY
 from pitstop.remote.place import is_url, parse
 
 RUNS = "runs"
-_ENDS_SECONDS = 90.0
-"""How long the supervisor of the training before may take to save it and end."""
+_ENDS_SECONDS = 90.0  # how long the supervisor of the training before may take to save it and end
 _PAUSE_SECONDS = 0.1
 _TRAINS = ("starting", "running", "suspended")
 _NAMES = ("__vsc_ipynb_file__", "__session__")
@@ -77,14 +76,12 @@ class KernelRun:
         return self._companion.socket_path
 
     def wait(self) -> None:
-        """Waits for the supervisor of the training before."""
         if self._companion is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._companion.process.wait(_ENDS_SECONDS)
             self._companion = None
 
     def _wait_for_another(self) -> None:
-        """Waits while a kernel that has died is saved."""
         give_up_at = time.monotonic() + _ENDS_SECONDS
         while self._is_held() and time.monotonic() < give_up_at:
             from pitstop.store.run_folder import open_existing  # noqa: PLC0415

@@ -67,7 +67,6 @@ class KernelInstrumentation(Instrumentation):
         return self._training
 
     def change_run(self, run: KernelRun) -> None:
-        """From the next `fit` on, trainings belong to another folder."""
         if self._training is not None:
             if self._training.run is not None:
                 return

@@ -16,8 +16,7 @@ from pitstop.record import Frozen
 
 _RECORD_BYTES = 8192
 
-_STAMP_FIELD = 2
-"""Index of the microseconds since the boot in a record's prefix."""
+_STAMP_FIELD = 2  # index of the microseconds since the boot in a record's prefix
 
 _SUMMARY = re.compile(
     r"oom-kill:constraint=(?P<constraint>\w+),.*?"

@@ -116,7 +116,6 @@ def read_bjobs(text: str) -> SchedulerAnswer:
 
 
 def read_qstat(text: str) -> SchedulerAnswer:
-    """Of `qstat -f`."""
     pairs = dict(_PBS_LINE.findall(text))
     comment = pairs.get("comment", "")
     return SchedulerAnswer(

@@ -10,8 +10,7 @@ from pitstop.machine.kernel_file import read_text, stat_fields
 from pitstop.record import Frozen
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_STATE, _UTIME, _STIME = 0, 11, 12
-"""Indices behind the command name in /proc/PID/stat."""
+_STATE, _UTIME, _STIME = 0, 11, 12  # indices behind the command name in /proc/PID/stat
 
 _READS_OR_WRITES = frozenset({0, 1}) if os.uname().machine == "x86_64" else frozenset({63, 64})
 """Numbers of read(2) and write(2)."""
@@ -32,19 +31,13 @@ _WAITING = {
 
 
 class ThreadFact(Frozen):
-    """One thread at one moment.
-
-    Attributes:
-        state: one letter: R runs, S sleeps, D waits for a device, T is stopped, t traced.
-        channel: the kernel function it waits in, empty when not known.
-        file: what it reads or writes, empty when not known or it does neither.
-    """
+    """One thread at one moment."""
 
     tid: int
     name: str
-    state: str
-    channel: str = ""
-    file: str = ""
+    state: str  # one letter: R runs, S sleeps, D waits for a device, T is stopped, t traced
+    channel: str = ""  # the kernel function it waits in, empty when not known
+    file: str = ""  # what it reads or writes, empty when not known or it does neither
 
     def __str__(self) -> str:
         words = [f"thread {self.tid} ({self.name}): {self.state}"]

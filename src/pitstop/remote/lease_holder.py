@@ -21,8 +21,7 @@ from pitstop.store.format import parsed
 from pitstop.store.lock import own_record
 
 RENEW_SECONDS = 15.0
-EXPIRY_SECONDS = 60.0
-"""A lease that is not renewed for this time has no owner."""
+EXPIRY_SECONDS = 60.0  # A lease that is not renewed for this time has no owner
 
 ABANDONED_SECONDS = 600.0
 """A lease this old by the clocks is not watched first: no two clocks differ so much."""

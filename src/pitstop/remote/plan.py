@@ -79,8 +79,7 @@ class RemoteObject(Frozen):
     needs: frozenset[str] = frozenset()
 
 
-RemoteState = Mapping[str, RemoteObject]
-"""What the mirror holds of checkpoints, by key."""
+RemoteState = Mapping[str, RemoteObject]  # what the mirror holds of checkpoints, by key
 
 
 class Put(Frozen):

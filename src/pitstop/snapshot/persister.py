@@ -36,8 +36,7 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import RunFolder, open_existing
 
 _ORPHAN_GRACE_SECONDS = 30.0
-_STARTING_GRACE_SECONDS = 0.5
-"""For a script that has no training under way, and sees no stop word."""
+_STARTING_GRACE_SECONDS = 0.5  # for a script that has no training under way, and sees no stop word
 _TERMINATE_SECONDS = 3.0
 _NICENESS = 5
 

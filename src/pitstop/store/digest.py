@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 from xxhash import xxh3_64, xxh3_64_digest, xxh3_64_hexdigest
 
-CHUNK_BYTES = 256 * 1024
-"""Bytes that one digest covers; the last chunk of a tensor may be shorter."""
+CHUNK_BYTES = 256 * 1024  # bytes that one digest covers; the last chunk of a tensor may be shorter
 
 DIGEST_BYTES = 8
 

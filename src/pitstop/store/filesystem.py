@@ -102,8 +102,7 @@ def read_fully(fd: int, target: memoryview, offset_bytes: int) -> int:
     return done
 
 
-REAL_FILESYSTEM = Filesystem()
-"""The one used everywhere but in tests."""
+REAL_FILESYSTEM = Filesystem()  # the one used everywhere but in tests
 
 
 @contextlib.contextmanager

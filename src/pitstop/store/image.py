@@ -44,11 +44,9 @@ DTYPE_NAMES: Mapping[str, str] = {code: name for code, name, _ in _DTYPES}
 
 DTYPE_CODES: Mapping[str, str] = {name: code for code, name, _ in _DTYPES}
 
-DATA_ALIGNMENT_BYTES = 64
-"""The data section starts at a multiple of this: one cache line."""
+DATA_ALIGNMENT_BYTES = 64  # the data section starts at a multiple of this: one cache line
 
-MAX_HEADER_BYTES = 100_000_000
-"""The safetensors library refuses longer JSON headers."""
+MAX_HEADER_BYTES = 100_000_000  # the safetensors library refuses longer JSON headers
 
 LENGTH_BYTES = 8
 

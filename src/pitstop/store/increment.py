@@ -25,8 +25,7 @@ LEAST_KEPT_BYTES = 1 << 20
 LEAST_LIVE_SHARE = 0.5
 """A file is referred to while this much of it is current: disk use stays below twice the state."""
 
-MOST_FILES = 8
-"""Files that one checkpoint refers to, at most."""
+MOST_FILES = 8  # files that one checkpoint refers to, at most
 
 
 class PreviousTensor(Frozen):
@@ -96,7 +95,6 @@ def ledger_of(folder: Path, manifest: Manifest, chunks: Mapping[str, bytes]) -> 
 
 
 def unchanged_share(image: Image, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint) -> float:
-    """Which share of the snapshot's bytes the ledger's checkpoint holds already."""
     kept_bytes = sum(
         segment.size_bytes
         for place in image.placements
@@ -115,7 +113,6 @@ def plan_whole(image: Image) -> WritePlan:
 def plan_increment(
     image: Image, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint
 ) -> WritePlan:
-    """The plan that writes what the ledger's checkpoint does not hold."""
     found = {place.spec.name: tuple(_segments(place, chunks, ledger)) for place in image.placements}
     worthy = _worthy_files(found.values(), ledger.files)
     segments = {name: _tidied(each, worthy) for name, each in found.items()}
@@ -171,7 +168,6 @@ def _runs(new: bytes, old: bytes, size_bytes: int) -> Iterator[tuple[int, int, b
 
 
 def _kept(parts: Iterable[Part], start: int, end: int) -> Iterator[_Segment]:
-    """The bytes from start to end of a tensor, as the parts hold them."""
     at = 0
     for part in parts:
         low, high = max(start, at), min(end, at + part.size_bytes)

@@ -75,7 +75,6 @@ class RunLock:
         os.pwrite(self._fd, data, 0)
 
     def close(self) -> None:
-        """Lets go; others that inherited the lock still hold it."""
         # Not LOCK_UN: that would take the lock from every holder.
         os.close(self._fd)
 

@@ -70,32 +70,24 @@ class CheckpointInfo(Frozen):
     """Where in the training a checkpoint was taken, and why.
 
     Attributes:
-        step: training steps completed over the whole run.
-        epoch: epoch the next step belongs to.
-        step_in_epoch: steps completed in that epoch.
-        fit: which `model.fit` of the process, counted from 0.
-        milestone: "fit_end" for the end of a fit, else empty.
-        reason: as in `events.CheckpointCommitted`; `level` as in `events.LevelKnown`.
-        name: given by the user, who wants it kept; else empty.
         metrics: what the epoch logged at whose end it stands; else empty.
         identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
-        non_finite: the first weights that hold NaN or infinite numbers.
     """
 
-    step: int
-    epoch: int
-    step_in_epoch: int
-    fit: int
-    milestone: str
+    step: int  # training steps completed over the whole run
+    epoch: int  # epoch the next step belongs to
+    step_in_epoch: int  # steps completed in that epoch
+    fit: int  # which `model.fit` of the process, counted from 0
+    milestone: str  # "fit_end" for the end of a fit, else empty
     attempt: int
-    reason: str
+    reason: str  # as in `events.CheckpointCommitted`; `level` as in `events.LevelKnown`
     level: str
     created_seconds: float
     versions: dict[str, str]
-    name: str = ""
+    name: str = ""  # given by the user, who wants it kept; else empty
     metrics: dict[str, float] = field(default_factory=dict)
     identity: dict[str, JsonValue] = field(default_factory=dict)
-    non_finite: tuple[str, ...] = ()
+    non_finite: tuple[str, ...] = ()  # the first weights that hold NaN or infinite numbers
 
 
 class Manifest(Frozen):

@@ -21,7 +21,6 @@ def checkpoint_names(step: int) -> Iterator[str]:
 
 
 def numbered_names(base: str, first: int) -> Iterator[str]:
-    """`base`, then `base.first`, and so on without end."""
     return itertools.chain([base], (f"{base}.{number}" for number in itertools.count(first)))
 
 

@@ -32,10 +32,8 @@ GANG_FILE = "gang.json"
 FOUND_FILE = "found.jsonl"
 """Of an attempt: what was found out about it afterwards, in the format of the journal."""
 
-FIND_DEPTH = 3
-"""Folders below its root that `find_runs` looks into."""
-_GANG_DEPTH = 2
-"""The same below a gang's folder, wherever that lies."""
+FIND_DEPTH = 3  # folders below its root that `find_runs` looks into
+_GANG_DEPTH = 2  # the same below a gang's folder, wherever that lies
 
 _ELSEWHERE = "Move the folder away, or use another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
@@ -106,7 +104,6 @@ class RunFolder(Frozen):
 
 
 def archive(path: Path) -> Path:
-    """Moves a folder out of the way, to RUN.1, RUN.2, ...; its new place."""
     # A relative path like "." has no name of its own to number.
     path = path.resolve()
     with _writing(path):

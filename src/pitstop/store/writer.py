@@ -37,8 +37,7 @@ from pitstop.store.names import PARTIAL_PREFIX, checkpoint_names, first_free
 BUFFER_BYTES = 8 << 20
 """Bytes written at a time: enough to keep a disk busy, few enough for a CPU's cache."""
 
-BUFFERS = 3
-"""One being filled, one being written, one ready in between."""
+BUFFERS = 3  # one being filled, one being written, one ready in between
 
 
 class Stage:

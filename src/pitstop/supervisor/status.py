@@ -23,10 +23,8 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.history import BestEpoch, best_of
 
 _E = TypeVar("_E", bound=events.Event)
-SUSPENDED = "suspended"
-"""State of a run whose supervisor or trainer is suspended, as by Ctrl-Z."""
-NO_ANSWER = "no_answer"
-"""Phase of a run that somebody holds, and who does not say more."""
+SUSPENDED = "suspended"  # state of a run whose supervisor or trainer is suspended, as by Ctrl-Z
+NO_ANSWER = "no_answer"  # phase of a run that somebody holds, and who does not say more
 # Users see three states of a live run; ending and saving are how it stops.
 _PUBLIC: Mapping[State, str] = {
     State.STARTING: "starting",
@@ -45,62 +43,47 @@ class Status(Frozen):
     """A run's status; None where a thing is not known (yet).
 
     Attributes:
-        state: starting, running, stopping, stopped, completed, failed or suspended.
-        step: training steps completed over the whole run.
-        epoch: epoch under way, counted from 0 as Keras counts; so is `best_epoch`.
-        pid: process id of the trainer.
-        attempt: how many times the command was started.
         checkpoint_interval_seconds: time between checkpoints that nobody asks for.
-        losses: attempts that lost their snapshots in memory too.
-        level: how exact a resume will be, as in `events.LevelKnown`.
-        rate: steps per second, smoothed.
-        loss: loss at the last boundary; NaN and infinities as text.
         rss_bytes: memory that the trainer occupies; `memory_bytes`: all processes of the command.
-        input_share: share of the steps' time that goes into waiting for input.
-        snapshot_memory_bytes: size of the two places for snapshots.
-        snapshot_backing: "memory", or "file" for a nameless file in the run's folder.
-        snapshot_limit_bytes: `--snapshot-memory`; None for half of what is free.
-        started_seconds: when the attempt started, seconds since the epoch.
         replay_step: step whose place in the input is being found, by drawing batches again.
         on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
         silent_seconds: time without progress; from `patience_seconds` on it is a standstill.
-        standstill: where the training stands still, in words; empty while it does not.
         common_step: step of the newest checkpoint that all members have which train together.
         members: of the cluster that this run leads: task, host, state, phase and step of each.
     """
 
-    state: str
+    state: str  # starting, running, stopping, stopped, completed, failed or suspended
     run_dir: str = ""
-    step: int | None = None
-    epoch: int | None = None
+    step: int | None = None  # training steps completed over the whole run
+    epoch: int | None = None  # epoch under way, counted from 0 as Keras counts; so is `best_epoch`
     epochs: int | None = None
     step_in_epoch: int | None = None
     steps_per_epoch: int | None = None
-    pid: int | None = None
+    pid: int | None = None  # process id of the trainer
     supervisor_pid: int | None = None
-    attempt: int = 0
+    attempt: int = 0  # how many times the command was started
     checkpoint_step: int | None = None
     checkpoint_age_seconds: float | None = None
     checkpoint_interval_seconds: float | None = None
-    losses: int = 0
+    losses: int = 0  # attempts that lost their snapshots in memory too
     snapshot_step: int | None = None
-    level: str = ""
+    level: str = ""  # how exact a resume will be, as in `events.LevelKnown`
     level_reason: str = ""
     phase: str = ""
-    rate: float | None = None
+    rate: float | None = None  # steps per second, smoothed
     eta_seconds: float | None = None
-    loss: float | str | None = None
+    loss: float | str | None = None  # loss at the last boundary; NaN and infinities as text
     best_metric: str = ""
     best_value: float | None = None
     best_epoch: int | None = None
     rss_bytes: int | None = None
     memory_bytes: int | None = None
-    input_share: float | None = None
+    input_share: float | None = None  # share of the steps' time that goes into waiting for input
     forecasts: list[str] = field(default_factory=list)
-    snapshot_memory_bytes: int | None = None
-    snapshot_backing: str = ""
-    snapshot_limit_bytes: int | None = None
-    started_seconds: float | None = None
+    snapshot_memory_bytes: int | None = None  # size of the two places for snapshots
+    snapshot_backing: str = ""  # "memory", or "file" for a nameless file in the run's folder
+    snapshot_limit_bytes: int | None = None  # `--snapshot-memory`; None for half of what is free
+    started_seconds: float | None = None  # when the attempt started, seconds since the epoch
     resumed_from_step: int | None = None
     exit_code: int | None = None
     replay_step: int | None = None
@@ -109,7 +92,7 @@ class Status(Frozen):
     on_hang: str = ""
     silent_seconds: float | None = None
     patience_seconds: float | None = None
-    standstill: str = ""
+    standstill: str = ""  # where the training stands still, in words; empty while it does not
     leader: str = ""
     common_step: int | None = None
     members: list[JsonValue] = field(default_factory=list)
@@ -122,7 +105,6 @@ class Status(Frozen):
 
     @classmethod
     def from_json(cls, body: dict[str, JsonValue]) -> Status:
-        """From a reply of the same or a newer version."""
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{key: value for key, value in body.items() if key in known})
 
@@ -208,7 +190,6 @@ def live_status(
     progress: Progress,
     now_seconds: float,
 ) -> Status:
-    """The status of an attempt; `identity` has run, attempt, processes and sizes."""
     saved_seconds = attempt_state.checkpoint_seconds
     # The clock may have been set back since.
     age_seconds = None if saved_seconds is None else max(0.0, now_seconds - saved_seconds)

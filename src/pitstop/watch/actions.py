@@ -11,7 +11,6 @@ from pitstop.supervisor.control.live_run import LiveRun, suspended, wake
 
 
 def stop(folder: RunFolder) -> str:
-    """Asks for a stop after the step; what to tell the user."""
     if pid := suspended(folder):
         wake(pid)
     with contextlib.closing(LiveRun.get(folder)) as live:
@@ -22,7 +21,6 @@ def stop(folder: RunFolder) -> str:
 
 
 def stop_after_epoch(folder: RunFolder) -> str:
-    """What to tell the user."""
     with contextlib.closing(LiveRun.get(folder)) as live:
         live.stop_after_epoch()
     return "It will stop at the end of this epoch."

@@ -26,8 +26,7 @@ _BUTTONS = (
 )
 
 EVERY_SECONDS = 1.0
-COST_SHARE = 0.005
-"""Of one processor, for all parts of a page together."""
+COST_SHARE = 0.005  # of one processor, for all parts of a page together
 
 
 @dataclass
@@ -120,8 +119,7 @@ def _bar(*children: Child) -> Element:
     return element("nav", *children, said, class_="bar-top")
 
 
-_MOST = 8
-"""Pages of runs that are kept; each holds some megabytes."""
+_MOST = 8  # pages of runs that are kept; each holds some megabytes
 
 
 class Pages:

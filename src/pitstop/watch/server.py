@@ -206,7 +206,6 @@ class PageRequest(BaseHTTPRequestHandler):
         return cast("PageServer", self.server)
 
     def _admitted(self) -> dict[str, str] | None:
-        """What the request asks for; None where it was refused, and told so."""
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=10))
         hosts = self.headers.get_all("Host") or []
         refused = refusal(self._server.rules, str(self.command), dict(self.headers.items()), query)

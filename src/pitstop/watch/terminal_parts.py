@@ -95,7 +95,6 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
 
 
 def run_lines(run: FollowedRun, width: int, height: int) -> list[Text]:
-    """One run in so many columns and rows: what is most wanted first."""
     status, timeline = run.status(), run.timeline()
     lines = [_heading(run, status), *_facts(status, run.forecasts(), width)]
     if not run.is_live and run.attempt:

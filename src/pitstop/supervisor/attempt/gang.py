@@ -79,7 +79,6 @@ class GangPart:
 
     @property
     def is_split(self) -> bool:
-        """Whether one script has started several members, of which this run sees one."""
         return len(self._tasks) > 1
 
     @property
@@ -285,7 +284,6 @@ class GangPart:
     # -- what it saves -----------------------------------------------------------------------
 
     def _marks(self) -> Iterator[tuple[str, str, str]]:
-        """Each checkpoint by its folder's name, its mark in this gang, and the user's name."""
         for entry in self._resources.catalog.entries():
             if entry.manifest:
                 info = entry.manifest.info
@@ -326,7 +324,6 @@ class GangPart:
             yield Instruction.ARM_DEADLINE
 
     def _tell_place(self) -> None:
-        """Answers where the trainer is, when that is another place than it was."""
         if self._order is None or self._beacon.stop():
             return
         place = self._beacon.entering(), self._beacon.held()

@@ -33,10 +33,8 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, Stop
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.records import notices
 
-_WORKERS_SECONDS = 10.0
-"""For the other members that train, before the leader saves."""
-_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM
-"""The exit code of who trains, and nothing is saved."""
+_WORKERS_SECONDS = 10.0  # for the other members that train, before the leader saves
+_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM  # the exit code of who trains, and nothing is saved
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"
 _WORKER_LOST = "worker_lost"
@@ -44,8 +42,7 @@ _WITHOUT_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 _BACK_SECONDS = 60.0
 """For a worker to be started again by whoever had started it; TensorFlow waits without end."""
-_WITHOUT_STEPS = 10
-"""So many more, where other workers may be at work."""
+_WITHOUT_STEPS = 10  # so many more, where other workers may be at work
 
 
 class _LostMember(Frozen):
@@ -88,7 +85,6 @@ class Membership:
         self._suspended_since: float | None = None
 
     def begin(self) -> None:
-        """An earlier attempt may have joined."""
         if self._cluster.part is not None and not self._watched:
             self._watched = True
             self._resources.event_loop.watch(self._cluster.part, self._hear)
@@ -205,7 +201,6 @@ class Membership:
         self._ends_at_seconds = 0.0
 
     def close(self) -> None:
-        """The next attempt hears them."""
         if self._watched and self._cluster.part is not None:
             self._resources.event_loop.forget(self._cluster.part)
 

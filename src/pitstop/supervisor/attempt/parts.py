@@ -26,8 +26,7 @@ from pitstop.supervisor.processes.job_watch import JobWatch
 from pitstop.supervisor.status import Status, live_status
 from pitstop.supervisor.stops.stop_condition import ConditionWatch
 
-_VERDICT_SECONDS = 3.0
-"""A supervisor that is out of reach is given up before that."""
+_VERDICT_SECONDS = 3.0  # A supervisor that is out of reach is given up before that
 _TURN_SECONDS = 0.05
 _SAVE_PATIENCE_SECONDS = 10.0
 """What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
@@ -110,7 +109,6 @@ class AttemptParts:
             self.resources.persister.set_arena(received.offer, received.fd)
 
     def conclude(self) -> Iterator[Occurrence]:
-        """How the attempt ended is decided, once it is known whose end came first."""
         give_up_at = time.monotonic() + _VERDICT_SECONDS
         while self.gang.awaits_verdict and time.monotonic() < give_up_at:
             yield from self.resources.event_loop.turn(_TURN_SECONDS)

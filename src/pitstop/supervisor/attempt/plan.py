@@ -71,7 +71,6 @@ class AttemptPlan(Frozen):
 
     @cached_property
     def spare(self) -> SparePlan | None:
-        """The process of the next attempt, None where none is to be prepared."""
         if not self.request.settings.spare or not self.restarts_left:
             return None
         stacks_file = self.folder.with_name(str(self.attempt + 1)) / self.stacks_file.name

@@ -125,7 +125,6 @@ class Spare:
         return found.output if found and fits else ()
 
     def release(self) -> int:
-        """Lets it run the script; its process id, 0 where there is none."""
         found, self._started, self._is_ready = self._started, None, False
         return found.release() if found else 0
 

@@ -36,8 +36,7 @@ _Handler = Callable[[Any], Iterable[Occurrence] | None]
 _Action = Callable[[], Iterable[Occurrence] | None]
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05
-_AGREEING_SECONDS = 0.002
-"""While the trainers of several members wait."""
+_AGREEING_SECONDS = 0.002  # while the trainers of several members wait
 
 
 class Dispatch:

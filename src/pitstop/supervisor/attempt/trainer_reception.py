@@ -90,18 +90,15 @@ class TrainerReception:
             refuse(asked.connection, f"process {self.slot.pid} already trains in this run")
 
     def check_arrival(self, now_seconds: float) -> Iterator[occurrences.Occurrence]:
-        """Waits for nobody any more after a while."""
         if self._lifecycle.state is State.STARTING and now_seconds >= self._nobody_at:
             yield from self.if_unreported(NO_TRAINING_YET)
             yield Trigger.NOBODY_CONNECTED
 
     def if_unreported(self, notice: Notice) -> tuple[Notice, ...]:
-        """The notice that no training has reported, of a script that could have one."""
         silent = not (self.slot.pid or self._resources.attempt_state.role)
         return (notice,) if silent and is_python(self._plan.request.command) else ()
 
     def resumed(self, away_seconds: float) -> None:
-        """The time away does not count."""
         self._nobody_at += away_seconds
 
     def close(self) -> None:

@@ -36,7 +36,6 @@ _Answer = TypeVar("_Answer", bound=messages.Message)
 
 
 def holder(folder: RunFolder) -> LockRecord | None:
-    """Who holds a run now; None for nobody."""
     return read_lock(folder.lock) if is_locked(folder.lock) else None
 
 

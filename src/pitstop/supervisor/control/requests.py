@@ -88,7 +88,6 @@ class RequestDesk:
         return occurrences.RoleAsked(role, report.cluster), occurrences.StatusAsked(connection)
 
     def await_release(self, connection: Connection, *, waits: bool = True) -> None:
-        """A process that Pitstop does not save waits until the training is over for it, or asks."""
         if self._release is not None:
             connection.tell(self._release)
         elif not waits:

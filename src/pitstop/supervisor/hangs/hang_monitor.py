@@ -21,11 +21,9 @@ from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.processes import family
 
 _MOST_THREADS = 12
-_BUSY_SHARE = 0.2
-"""Processor seconds per second of a trainer that computes."""
+_BUSY_SHARE = 0.2  # processor seconds per second of a trainer that computes
 _BUSY_BYTES_PER_SECOND = 1e6
-_STOPPED_SECONDS = 5.0
-"""A process that is suspended for longer is told of."""
+_STOPPED_SECONDS = 5.0  # A process that is suspended for longer is told of
 
 
 class _Notified(Frozen):

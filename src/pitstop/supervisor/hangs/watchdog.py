@@ -13,11 +13,9 @@ from pitstop.record import Frozen
 
 LOOK_SECONDS = 1.0
 
-LONGEST_LOOK_SECONDS = 1.5
-"""What a longer time between two looks counts: nobody was there to see."""
+LONGEST_LOOK_SECONDS = 1.5  # what a longer time between two looks counts: nobody was there to see
 
-WORKER_SECONDS = 5.0
-"""The patience with a training whose data worker has died."""
+WORKER_SECONDS = 5.0  # the patience with a training whose data worker has died
 
 _SUSPICIOUS_SECONDS = 3.0
 _LOOKS_TO_KNOW = 4
@@ -29,21 +27,18 @@ _GAPS_OF_PATIENCE = 3
 PACED = frozenset({Phase.TRAIN, Phase.VALIDATION, Phase.PREDICT})
 """Phases in which something is known to happen again and again."""
 
-DRAWING = PACED | {Phase.FIRST_STEP}
-"""Phases that wait for the input."""
+DRAWING = PACED | {Phase.FIRST_STEP}  # phases that wait for the input
 
 
 class HangPolicy(Frozen):
     """What is done about a standstill.
 
     Attributes:
-        after_seconds: the least silence that counts, 0 for no watch.
-        action: "warn", "kill" or "restart".
         replaces_workers: "restart" behind a dead data worker, whatever is warned of otherwise.
     """
 
-    after_seconds: float = 60.0
-    action: str = "warn"
+    after_seconds: float = 60.0  # the least silence that counts, 0 for no watch
+    action: str = "warn"  # "warn", "kill" or "restart"
     replaces_workers: bool = False
 
     def action_for(self, doing: str) -> str:

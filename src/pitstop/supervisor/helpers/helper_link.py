@@ -36,7 +36,6 @@ class HelperLink:
 
     @property
     def may_restart(self) -> bool:
-        """Not after some deaths in a row."""
         return self._starts < _MOST_STARTS
 
     def receive(self) -> list[Received]:

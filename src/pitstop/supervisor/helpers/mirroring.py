@@ -89,8 +89,7 @@ def _end(pid: int) -> None:
             os.close(fd)
 
 
-LEAST_PATIENCE_SECONDS = 5.0
-"""The time for the mirror after a stop that has used up its grace."""
+LEAST_PATIENCE_SECONDS = 5.0  # the time for the mirror after a stop that has used up its grace
 
 _UNLIMITED_SECONDS = float("inf")
 _LAST_ANSWER_SECONDS = 3.0

@@ -82,7 +82,6 @@ class Restoring:
         return self._awaits_agreement
 
     def verify(self, name: str) -> None:
-        """Reads a checkpoint, see `verdict`; an empty name is none."""
         if not name or name in self._verdicts:
             return
         if self._preloaded is not None and self._preloaded.message == ImageAnswer(name):
@@ -92,7 +91,6 @@ class Restoring:
             self._persister.send(Load(name))
 
     def verdict(self, name: str) -> bool | None:
-        """Whether a checkpoint is whole, once it was read."""
         if not name:
             return False
         return self._verdicts.get(name)

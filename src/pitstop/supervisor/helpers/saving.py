@@ -45,19 +45,14 @@ class Persisting(Frozen):
     """What is known about snapshots and checkpoints of one attempt.
 
     The persister always takes the newest whole snapshot: there is nothing to choose but the moment.
-
-    Attributes:
-        ready_seconds: the earliest time for the next one that is not urgent.
-        urgent: reason of the newest snapshot that must be durable, or empty.
-        interval_seconds: the time between checkpoints at present, 0 before the first.
     """
 
-    ready_seconds: float
+    ready_seconds: float  # the earliest time for the next one that is not urgent
     newest: messages.SnapshotReport | None = None
-    urgent: str = ""
+    urgent: str = ""  # reason of the newest snapshot that must be durable, or empty
     saved_sequence: int = 0
     busy: bool = False
-    interval_seconds: float = 0.0
+    interval_seconds: float = 0.0  # the time between checkpoints at present, 0 before the first
     losses: Losses = NO_LOSSES
     started_seconds: float = 0.0
 
@@ -74,7 +69,6 @@ class Persisting(Frozen):
         return dataclasses.replace(self, urgent=self.urgent or reason)
 
     def due(self, now_seconds: float) -> str:
-        """The reason to ask for a checkpoint now, or empty."""
         if self.busy or not self.unsaved:
             return ""
         if self.urgent:

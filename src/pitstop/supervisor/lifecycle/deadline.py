@@ -8,15 +8,13 @@ from pitstop.events import StopDeadlinePassed
 from pitstop.link.beacon import Phase, Progress
 from pitstop.record import Frozen
 
-TERMINATE_GRACE_SECONDS = 3.0
-"""Between SIGTERM and SIGKILL."""
+TERMINATE_GRACE_SECONDS = 3.0  # between SIGTERM and SIGKILL
 
 _STARTING_SECONDS = 0.5
 _FIRST_STEP_SECONDS = 1.0
 _LEAST_STEP_SECONDS = 5.0
 _STEPS_OF_PATIENCE = 20
-_RELEASED_SECONDS = 5.0
-"""For a server that was told to end."""
+_RELEASED_SECONDS = 5.0  # for a server that was told to end
 _PARENT_SECONDS = 15.0
 """For the script whose child has trained, stopped and ended: it may wait for it for ever."""
 

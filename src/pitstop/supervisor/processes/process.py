@@ -106,7 +106,6 @@ def explain_refusal(program: str, error: OSError) -> PitstopError:
 
 
 def adopt_orphans() -> None:
-    """Makes orphaned descendants ours, so that none can outlive the run unseen."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

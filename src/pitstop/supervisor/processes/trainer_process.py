@@ -45,7 +45,6 @@ class WatchedProcess(ABC):
         return self.exit.wait_status if self.exit else None
 
     def forward(self, name: str, descendants: Collection[int]) -> None:
-        """Hands on the signal that asked for a stop; SIGTERM where none did."""
         self._send(signal.Signals[name] if name else signal.SIGTERM, descendants)
 
     def terminate(self, descendants: Collection[int], grace_seconds: float) -> None:
@@ -146,8 +145,7 @@ def aftermath(
 _INFO = struct.Struct("=Q52xi")
 _GET_INFO = 0xC000FF0B | _INFO.size << 16
 _INFO_EXIT = 1 << 3
-_EXIT_CODE_FIELD = 49
-"""Index of `exit_code` behind the command name in /proc/PID/stat (proc(5))."""
+_EXIT_CODE_FIELD = 49  # index of `exit_code` behind the command name in /proc/PID/stat (proc(5))
 
 
 class AdoptedProcess(WatchedProcess):

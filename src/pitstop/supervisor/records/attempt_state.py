@@ -16,49 +16,36 @@ class AttemptState(Frozen):
     """The facts that later decisions and the status need.
 
     Attributes:
-        raised: an exception has ended the script; its process may still be there.
-        trains: a training has begun, and not come to its end.
         over: the last training came to its end, and the script has neither failed nor left since.
-        stop_sources: who has asked for a stop.
         bad: the first that was not finite.
-        role: the part of one of its processes in a cluster.
         released: the leader of its cluster has said that the training is over.
-        broken: a member that it trains together with is gone.
-        uninstrumented: a process reported that nothing of it can be seen.
-        rollback_refused: numbers are not finite, and the run may not go back any more.
-        resume_refused: the saved state does not fit the script.
-        checkpoint_step: step of the newest durable checkpoint.
-        checkpoint: its folder's name; of a training that saves itself, the script's folder.
-        checkpoint_bytes: its size, 0 before the first of the attempt.
-        save_seconds: what it took to write, 0 before the first of the attempt.
-        common_step: of the newest that all have which train together with it.
         dead_workers: process ids of the trainer's children that died unasked.
     """
 
     stop_requested: bool = False
-    stop_sources: frozenset[str] = frozenset()
+    stop_sources: frozenset[str] = frozenset()  # who has asked for a stop
     bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None
     script_ended: bool = False
-    raised: bool = False
+    raised: bool = False  # an exception has ended the script; its process may still be there
     trainer_stopped: bool = False
-    trains: bool = False
+    trains: bool = False  # a training has begun, and not come to its end
     over: bool = False
-    role: events.RoleTaken | None = None
+    role: events.RoleTaken | None = None  # the part of one of its processes in a cluster
     released: events.MemberReleased | None = None
-    broken: events.GangBroken | None = None
-    uninstrumented: bool = False
-    rollback_refused: bool = False
-    resume_refused: bool = False
+    broken: events.GangBroken | None = None  # a member that it trains together with is gone
+    uninstrumented: bool = False  # a process reported that nothing of it can be seen
+    rollback_refused: bool = False  # numbers are not finite, and the run may not go back any more
+    resume_refused: bool = False  # the saved state does not fit the script
     level: str = ""
     level_reason: str = ""
     resumed_from_step: int | None = None
-    checkpoint_step: int | None = None
+    checkpoint_step: int | None = None  # step of the newest durable checkpoint
     checkpoint_epoch: int | None = None
-    checkpoint: str = ""
+    checkpoint: str = ""  # its folder's name; of a training that saves itself, the script's folder
     checkpoint_seconds: float | None = None
-    checkpoint_bytes: int = 0
-    save_seconds: float = 0.0
-    common_step: int | None = None
+    checkpoint_bytes: int = 0  # its size, 0 before the first of the attempt
+    save_seconds: float = 0.0  # what it took to write, 0 before the first of the attempt
+    common_step: int | None = None  # of the newest that all have which train together with it
     dead_workers: frozenset[int] = frozenset()
     best: BestEpoch | None = None
     last_epoch: events.EpochEnded | None = None

@@ -114,7 +114,6 @@ def collect(
 
 
 def sources(command: Sequence[str]) -> dict[str, JsonValue]:
-    """What a command is made of: its folder, its script, and small files that it names."""
     found: dict[str, JsonValue] = {"cwd": str(Path.cwd())}
     script = find_script(command)
     if script is not None:
@@ -234,7 +233,6 @@ def of_new_runs(environment: Mapping[str, str]) -> str:
 def hash_seed(
     run_entropy: str, environment: Mapping[str, str], before: Mapping[str, JsonValue]
 ) -> dict[str, str]:
-    """Python's hash seed: the user's, that of the attempt before, or one from the entropy."""
     known = before.get("env")
     earlier = known.get(HASH_SEED) if isinstance(known, dict) else None
     digest = hashlib.sha256(f"{run_entropy}/hash".encode()).digest()

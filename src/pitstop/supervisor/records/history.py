@@ -70,7 +70,6 @@ class Losses(Frozen):
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> Losses:
-        """From the journal, none of whose attempts is still running."""
         attempts: dict[int, list[Entry]] = {}
         for entry in entries:
             attempts.setdefault(entry.attempt, []).append(entry)

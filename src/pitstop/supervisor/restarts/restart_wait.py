@@ -23,8 +23,7 @@ from pitstop.supervisor.stops import signals
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import StopSources
 
-WAITING = "starting"
-"""The state of the run meanwhile, in the words of `Status`."""
+WAITING = "starting"  # the state of the run meanwhile, in the words of `Status`
 
 _TURN_SECONDS = 0.25
 

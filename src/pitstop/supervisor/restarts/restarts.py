@@ -53,8 +53,7 @@ BRAKE: Mapping[str, int] = {
 _AT_ONCE = frozenset({"killed_from_outside", "host_oom_killed", "native_crash", HANG})
 """The causes that wait for nobody: the first of them in a row is followed by an attempt at once."""
 
-CauseOf = Callable[[Path], str]
-"""The cause that ended the last attempt of the run in a folder."""
+CauseOf = Callable[[Path], str]  # the cause that ended the last attempt of the run in a folder
 
 
 class RestartPolicy(Frozen):

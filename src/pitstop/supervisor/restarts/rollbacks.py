@@ -196,8 +196,7 @@ MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
 _READING = (*_STEPPING, "validation")
 _SHUFFLE = re.compile(r"Shuffle \d+")
-_SOON_STEPS = 50
-"""A step that needs too much fails at once, or when it meets the first large batch."""
+_SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets the first large batch
 
 
 def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
@@ -209,7 +208,6 @@ def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
 
 
 def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = False) -> Measure:
-    """What to do after the last attempt failed for want of memory."""
     own = [each for each in entries if each.attempt == entries[-1].attempt]
     exits = events_of(own, TrainerExited)
     fits = events_of(own, FitStarted)

@@ -68,7 +68,6 @@ def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
 
 
 def modules_of(entries: Sequence[Entry]) -> Mapping[str, str]:
-    """Digests of the script's own modules in the last attempt, by path."""
     connected = events_of(entries, TrainerConnected)
     return connected[-1].sources if connected else {}
 
@@ -122,7 +121,6 @@ def _of_target(
 
 
 def _named(invocation: Invocation) -> str:
-    """What a target is called, where no path is known."""
     programs = (InvocationKind.SCRIPT, InvocationKind.PROGRAM)
     return PurePath(invocation.target).name if invocation.kind in programs else invocation.target
 

@@ -34,34 +34,26 @@ class RunRequest(Frozen):
     """One call of `pitstop run`.
 
     Attributes:
-        mirror: URL of its mirror, empty for none.
-        grace_seconds: the longest wait for a boundary after a stop request.
         max_seconds: time for the whole call, 0 for no limit; None asks the scheduler's environment.
-        stop_when: a condition on the metrics, see `stop_condition`; or empty.
-        rollbacks: how often the run may go back behind a number that is not finite.
-        new: put an existing run aside and start over.
-        trainer_pid: a process that runs the command already and is to be supervised, else 0.
-        kernel: that process is a notebook's, and lives on when its training is stopped.
-        launcher_pid: our parent, whose end is to stop the run; 0 for none.
     """
 
     run_dir: Path
     command: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
-    mirror: str = ""
-    grace_seconds: float = 30.0
+    mirror: str = ""  # URL of its mirror, empty for none
+    grace_seconds: float = 30.0  # the longest wait for a boundary after a stop request
     max_seconds: float | None = None
-    stop_when: str = ""
+    stop_when: str = ""  # a condition on the metrics, see `stop_condition`; or empty
     stops: StopPolicy = field(default_factory=StopPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
-    rollbacks: int = 0
+    rollbacks: int = 0  # how often the run may go back behind a number that is not finite
     hang: HangPolicy = field(default_factory=HangPolicy)
-    new: bool = False
+    new: bool = False  # put an existing run aside and start over
     status_line: bool = True
-    trainer_pid: int = 0
-    kernel: bool = False
-    launcher_pid: int = 0
+    trainer_pid: int = 0  # a process that runs the command already and is to be supervised, else 0
+    kernel: bool = False  # that process is a notebook's, and lives on when its training is stopped
+    launcher_pid: int = 0  # our parent, whose end is to stop the run; 0 for none
 
 
 class RunOutcome(Frozen):

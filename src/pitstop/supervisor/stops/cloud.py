@@ -72,8 +72,7 @@ class Cloud(ABC):
     """One cloud; questions raise `MetadataUnavailable` where its server does not answer."""
 
     title: str
-    interval_seconds: float
-    """Between two questions."""
+    interval_seconds: float  # between two questions
 
     @abstractmethod
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None: ...

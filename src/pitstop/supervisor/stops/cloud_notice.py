@@ -16,8 +16,7 @@ from pitstop.durations import duration
 from pitstop.events import Notice, StopRequested
 from pitstop.record import Frozen
 
-EARLY_SECONDS = 120.0
-"""Of a notice that comes earlier, the time until then is still trained."""
+EARLY_SECONDS = 120.0  # of a notice that comes earlier, the time until then is still trained
 
 _AMAZON_MOST_SECONDS = 120.0
 _AZURE_LEAST_SECONDS = 30.0

@@ -18,8 +18,7 @@ from pitstop.record import Frozen
 LOOKAHEAD_SECONDS = 5.0
 """Memory is short when, falling at its present rate, it would be gone in this time."""
 
-_SHORT_SHARE = 20
-"""Short: less is left than a twentieth of what the trainer has."""
+_SHORT_SHARE = 20  # short: less is left than a twentieth of what the trainer has
 _RELIEF_SHARE = 10
 
 _STALLED, _STALL_RELIEF = 0.2, 0.05
@@ -30,8 +29,7 @@ _SWAPPING, _SWAP_RELIEF = 8 << 20, 1 << 20
 
 _CHECKPOINTS, _RELIEF_CHECKPOINTS = 2, 3
 """Checkpoints that must still fit; the next is written before the last is removed."""
-_DISK_FLOOR_BYTES = 8 << 20
-"""For what is not a checkpoint: journal, output, records of steps."""
+_DISK_FLOOR_BYTES = 8 << 20  # for what is not a checkpoint: journal, output, records of steps
 _LOOK_SECONDS = 1.0
 _LASTING_LOOKS = 4
 """A change that is seen in this number of readings in a row is steady; a jump is not."""

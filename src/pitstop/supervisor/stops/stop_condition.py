@@ -21,8 +21,7 @@ from itertools import pairwise
 
 from pitstop.events import EpochEnded, Event, NonFiniteLoss, NonFiniteWeights, StopRequested
 
-Epochs = Sequence[Mapping[str, float]]
-"""The logs of each epoch so far, the newest last."""
+Epochs = Sequence[Mapping[str, float]]  # the logs of each epoch so far, the newest last
 
 Condition = Callable[[Epochs], bool]
 

@@ -15,8 +15,7 @@ from pitstop.machine.regular_file import open_regular
 from pitstop.record import Frozen
 from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
-MARGIN_SECONDS = 2.0
-"""For everything that is not measured: noticing, exiting, a slower step."""
+MARGIN_SECONDS = 2.0  # for everything that is not measured: noticing, exiting, a slower step
 
 _RESERVE_SECONDS = 0.5
 _LEAST_TERMINATE_SECONDS = 0.2
