@@ -16,13 +16,7 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.comparison import compare_runs
 from pitstop.comparison.record import RunRecord, load_run
-from pitstop.drill import outcome
-from pitstop.drill.invocation import (
-    environment_of_runs,
-    files_to_copy,
-    pitstop_run,
-    with_absolute_script,
-)
+from pitstop.drill import invocation, outcome
 from pitstop.drill.outcome import Drill, Interruption, Trial, aftermath
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_SIGNALLED, EXIT_STOPPED
@@ -108,8 +102,10 @@ class _Runner:
         self._request = request
         self._folder = folder
         isolated = request.isolate
-        self._command = with_absolute_script(request.command, here) if isolated else request.command
-        self._environment = environment_of_runs(
+        self._command = (
+            invocation.with_absolute_script(request.command, here) if isolated else request.command
+        )
+        self._environment = invocation.environment_of_runs(
             os.environ, here if isolated else None, os.environ.get(ENV_ENTROPY) or uuid.uuid4().hex
         )
 
@@ -137,7 +133,7 @@ class _Runner:
     def _work_dir(self, name: str) -> Path:
         if not self._request.isolate:
             return Path.cwd()
-        files = files_to_copy(self._request.command, Path.cwd())
+        files = invocation.files_to_copy(self._request.command, Path.cwd())
         return self._folder.work_dir(name, files, Path.cwd())
 
     def _run(
@@ -149,7 +145,7 @@ class _Runner:
     ) -> tuple[int, float]:
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill
-        words = pitstop_run(
+        words = invocation.pitstop_run(
             self._command,
             self._folder.run_dir(name).absolute(),
             every_steps=every_steps,

@@ -9,19 +9,11 @@ from typing import Any
 from pitstop.cluster.spec import EVALUATOR, own_cluster, own_task
 from pitstop.engine.fence import observing
 from pitstop.errors import PeerFault
-from pitstop.link.messages import (
-    MalformedMessage,
-    Message,
-    NoImage,
-    Refusal,
-    ReleaseAnswer,
-    ReleaseRequest,
-    RoleReport,
-)
+from pitstop.link import messages
 from pitstop.link.wire import Connection
 
 
-def request(socket_path: str, body: Message) -> Message | None:
+def request(socket_path: str, body: messages.Message) -> messages.Message | None:
     try:
         connection = Connection.connect(socket_path)
     except PeerFault:
@@ -35,9 +27,13 @@ def request(socket_path: str, body: Message) -> Message | None:
         connection.close()
 
 
-def reason_of(answer: Message) -> str:
+def reason_of(answer: messages.Message) -> str:
     match answer:
-        case Refusal(reason) | MalformedMessage(reason) | NoImage(_, reason):
+        case (
+            messages.Refusal(reason)
+            | messages.MalformedMessage(reason)
+            | messages.NoImage(_, reason)
+        ):
             return reason
         case _:
             return f"it answered {answer.type}"
@@ -55,10 +51,10 @@ def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> 
         _told.add((os.getpid(), role))
         own = task or str(own_task(os.environ) or "")
         known = cluster or own_cluster(os.environ)
-        request(socket_path, RoleReport(role, own, dict(known)))
+        request(socket_path, messages.RoleReport(role, own, dict(known)))
 
 
 def serve(socket_path: str, *, waits: bool = True) -> int | None:
     """The exit code of a server, None while the training goes on or where nobody tells."""
-    answer = request(socket_path, ReleaseRequest(waits))
-    return answer.exit_code if isinstance(answer, ReleaseAnswer) else None
+    answer = request(socket_path, messages.ReleaseRequest(waits))
+    return answer.exit_code if isinstance(answer, messages.ReleaseAnswer) else None

@@ -11,19 +11,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from pitstop.flight import disks, gpus, processes
+from pitstop.flight import disks, gpus, processes, sample
 from pitstop.flight.disks import DiskReader
 from pitstop.flight.gpus import GpuReader
-from pitstop.flight.sample import (
-    TRAINER,
-    AllocatorSample,
-    CgroupSample,
-    DiskSample,
-    GpuSample,
-    HostSample,
-    Sample,
-    TrainingSample,
-)
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.link.messages import VitalsReport
 from pitstop.machine import cgroup
@@ -44,22 +34,22 @@ class HostReader:
         self._memory = cgroup.find(pid, self._root)
         self._pids = cgroup.folder_of(pid, "pids", self._root)
 
-    def host(self) -> HostSample:
+    def host(self) -> sample.HostSample:
         memory = table(read_text(self._root / "proc/meminfo"), ":")
         available = size_bytes(memory, "MemAvailable")
         left = cgroup.left_bytes(self._memory) if self._memory else None
-        return HostSample(
+        return sample.HostSample(
             total_bytes=size_bytes(memory, "MemTotal"),
             available_bytes=available,
             left_bytes=min((each for each in (available, left) if each is not None), default=None),
         )
 
-    def cgroup(self) -> CgroupSample | None:
+    def cgroup(self) -> sample.CgroupSample | None:
         group = self._memory
         if group is None:
             return None
         counters = cgroup.read(group)
-        return CgroupSample(
+        return sample.CgroupSample(
             version=group.version,
             usage_bytes=counters.usage_bytes,
             limit_bytes=counters.limit_bytes,
@@ -121,8 +111,8 @@ class TrainerMetrics(Frozen):
     report: VitalsReport = field(default_factory=VitalsReport)
 
     @property
-    def allocators(self) -> list[AllocatorSample]:
-        return [AllocatorSample(**each) for each in self.report.allocators]
+    def allocators(self) -> list[sample.AllocatorSample]:
+        return [sample.AllocatorSample(**each) for each in self.report.allocators]
 
 
 class ProcessRoles(Frozen):
@@ -134,7 +124,7 @@ class ProcessRoles(Frozen):
     @property
     def trainer_pid(self) -> int:
         """The process that trains, 0 for none."""
-        return next((pid for pid, role in self.roles.items() if role == TRAINER), 0)
+        return next((pid for pid, role in self.roles.items() if role == sample.TRAINER), 0)
 
 
 class Sampler:
@@ -156,8 +146,8 @@ class Sampler:
         self._look_at = 0.0
         self._number = 0
         self._disk_reader = DiskReader(places, lambda: process_roles().trainer_pid, root)
-        no_disk: list[DiskSample] = []
-        no_gpu: list[GpuSample] = []
+        no_disk: list[sample.DiskSample] = []
+        no_gpu: list[sample.GpuSample] = []
         self._disks = Watcher("pitstop-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
         self._gpus = Watcher("pitstop-gpus", self._read_gpus, no_gpu, _GPU_SECONDS)
 
@@ -169,13 +159,13 @@ class Sampler:
         self._disks.close()
         self._gpus.close()
 
-    def take(self, metrics: TrainerMetrics) -> Sample:
+    def take(self, metrics: TrainerMetrics) -> sample.Sample:
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
         group = self._host.cgroup()
         read = (processes.read(pid, role, self._proc) for pid, role in self._roles.items())
         number, self._number = self._number, self._number + 1
-        return Sample(
+        return sample.Sample(
             number=number,
             time_seconds=time.time(),
             clock_seconds=now,
@@ -196,13 +186,13 @@ class Sampler:
             found = processes.descendants([pid for pid in process_roles.roles if pid], self._proc)
             self._roles = processes.roles(process_roles.roles, found)
 
-    def _answered_disks(self) -> list[DiskSample]:
+    def _answered_disks(self) -> list[sample.DiskSample]:
         latest = self._disks.latest
         if self._disks.waits_seconds < _UNANSWERED_SECONDS:
             return latest
         return disks.unanswered(latest, self._disk_reader.asking)
 
-    def _read_gpus(self) -> list[GpuSample]:
+    def _read_gpus(self) -> list[sample.GpuSample]:
         return self._gpu_reader.read()
 
     @functools.cached_property
@@ -213,8 +203,8 @@ class Sampler:
 
 def training(
     progress: Progress, metrics: TrainerMetrics, checkpoint_step: int | None
-) -> TrainingSample:
-    return TrainingSample(
+) -> sample.TrainingSample:
+    return sample.TrainingSample(
         step=progress.step,
         fit=progress.fit,
         epoch=progress.epoch,

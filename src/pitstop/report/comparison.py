@@ -9,14 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from pitstop.comparison.difference import (
-    CheckpointDifference,
-    ComparedSide,
-    Comparison,
-    Coverage,
-    StepDifference,
-    TensorDifference,
-)
+from pitstop.comparison import difference
 from pitstop.events import JsonValue
 from pitstop.plain_text import strict
 from pitstop.report.terminal import PlainText, grid, listed
@@ -28,17 +21,17 @@ _COVERS = (
 )
 
 
-def to_json(found: Comparison) -> dict[str, JsonValue]:
+def to_json(found: difference.Comparison) -> dict[str, JsonValue]:
     """The comparison as one strict JSON object; numbers that JSON lacks are null."""
     parts: dict[str, JsonValue] = strict(asdict(found))
     return {"same": found.same, "lengths_differ": found.lengths_differ, **parts}
 
 
-def show(found: Comparison, console: Console) -> None:
+def show(found: difference.Comparison, console: Console) -> None:
     console.print(PlainText(Group(*_parts(found))))
 
 
-def first_difference(found: Comparison) -> str:
+def first_difference(found: difference.Comparison) -> str:
     if found.step is not None:
         step = found.step
         what = "the loss differs" if step.loss_differs else "metrics differ, but the loss does not"
@@ -52,7 +45,7 @@ def first_difference(found: Comparison) -> str:
     return ""
 
 
-def _parts(found: Comparison) -> Iterator[RenderableType]:
+def _parts(found: difference.Comparison) -> Iterator[RenderableType]:
     yield Text.assemble(("A  ", "bold"), _side_text(found.a))
     yield Text.assemble(("B  ", "bold"), _side_text(found.b), "\n")
     yield _verdict(found)
@@ -71,20 +64,20 @@ def _parts(found: Comparison) -> Iterator[RenderableType]:
     yield from listed("Covered", (*_coverage_lines(found.coverage), _COVERS))
 
 
-def _verdict(found: Comparison) -> Text:
+def _verdict(found: difference.Comparison) -> Text:
     if found.same:
         return Text("The runs are identical, bit for bit, in all common steps.", "bold green")
     return Text(f"The runs differ: {first_difference(found)}.", "bold red")
 
 
-def _side_text(side: ComparedSide) -> str:
+def _side_text(side: difference.ComparedSide) -> str:
     state = "trained to the end" if side.completed else "not finished"
     count = len(side.resumes)
     resumed = f", resumed {'once' if count == 1 else f'{count} times'}" if count else ""
     return f"{side.name}: {side.last_step} steps, {state}{resumed}"
 
 
-def _step_details(step: StepDifference) -> Iterator[str]:
+def _step_details(step: difference.StepDifference) -> Iterator[str]:
     if step.loss_differs:
         apart = f", {step.ulps.count} {step.ulps.format} ULP apart" if step.ulps else ""
         yield f"loss {step.loss_a!r} in A, {step.loss_b!r} in B{apart}"
@@ -92,7 +85,7 @@ def _step_details(step: StepDifference) -> Iterator[str]:
     yield f"{step.differing_steps} of the compared steps differ; {agreed}"
 
 
-def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
+def _checkpoint_details(checkpoint: difference.CheckpointDifference) -> Iterator[str]:
     yield from (_tensor_text(each) for each in checkpoint.tensors[:_MOST_LISTED])
     left = len(checkpoint.tensors) - _MOST_LISTED
     if left > 0:
@@ -103,7 +96,7 @@ def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
         yield f"may differ even between identical runs: {names}"
 
 
-def _tensor_text(tensor: TensorDifference) -> str:
+def _tensor_text(tensor: difference.TensorDifference) -> str:
     name = tensor_label(tensor.name)
     if tensor.differing is None:
         return f"{name}: {tensor.what}"
@@ -116,7 +109,7 @@ def tensor_label(name: str) -> str:
     return name.split("/", 2)[-1]
 
 
-def _disagreement_lines(found: Comparison) -> Iterator[str]:
+def _disagreement_lines(found: difference.Comparison) -> Iterator[str]:
     for side in (found.a, found.b):
         for each in side.disagreements[:1]:
             count = len(side.disagreements)
@@ -130,7 +123,7 @@ def _disagreement_lines(found: Comparison) -> Iterator[str]:
             )
 
 
-def _coverage_lines(coverage: Coverage) -> Iterator[str]:
+def _coverage_lines(coverage: difference.Coverage) -> Iterator[str]:
     yield f"{coverage.steps} steps recorded by both"
     if coverage.only_a or coverage.only_b:
         yield f"{coverage.only_a} steps only in A, {coverage.only_b} only in B"

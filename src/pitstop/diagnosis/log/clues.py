@@ -12,16 +12,8 @@ from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
+from pitstop.diagnosis.signatures import tables
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of, signal_of_code
-from pitstop.diagnosis.signatures.tables import (
-    BY_NAME,
-    LINES,
-    TENSORFLOW,
-    Signature,
-    Weight,
-    classify,
-    of_cut,
-)
 from pitstop.diagnosis.wording import ADVICE
 
 LIKELY = 0.5  # what is less sure is a doubt about another cause, not a cause
@@ -59,7 +51,9 @@ _OTHER_PROGRAM = re.compile(
 )
 """Of the kernel's words on processes those on others, by the names that a training's have."""
 
-_SAYS_LITTLE = frozenset({"Error", "error", "Exception", "RuntimeError", "OSError"}) | TENSORFLOW
+_SAYS_LITTLE = (
+    frozenset({"Error", "error", "Exception", "RuntimeError", "OSError"}) | tables.TENSORFLOW
+)
 """Classes that stand for anything: without frames of the script they accuse nobody."""
 
 _MESSAGES = ("what", "fatal", "uncaught", "check")
@@ -85,7 +79,7 @@ class Clue:
 
     cause: CauseId | None  # the cause that it points to; None of a failure without any word
     confidence: float
-    weight: Weight
+    weight: tables.Weight
     number: int  # of its line, from 1; 0 of what is known from elsewhere
     group: str  # the writer, see `Line.group`
     quote: str  # the line as it stands there
@@ -126,14 +120,14 @@ def find(log: Log) -> tuple[Clue, ...]:
 def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
     name = signal_name or (signal_of_code(exit_code) if exit_code else "")
     if name:
-        return of_signal(name, Clue(None, 0, Weight.STATUS, 0, "", f"ended by {name}", ""))
+        return of_signal(name, Clue(None, 0, tables.Weight.STATUS, 0, "", f"ended by {name}", ""))
     if not exit_code:
         return None
     quote = f"exit code {exit_code}"
     if exit_code == _TIMEOUT_EXIT_CODE:
         text = "The time limit of timeout(1) was reached (exit code 124)."
-        return Clue("time_limit", 0.75, Weight.STATUS, 0, "", quote, text)
-    return Clue(None, 0.5, Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
+        return Clue("time_limit", 0.75, tables.Weight.STATUS, 0, "", quote, text)
+    return Clue(None, 0.5, tables.Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
 
 
 # -- exceptions ------------------------------------------------------------------
@@ -154,13 +148,13 @@ def _from_tracebacks(log: Log) -> Iterator[Clue]:
 
 
 def _of_cut(traceback: Traceback) -> Clue | None:
-    row = of_cut(traceback.raised)
+    row = tables.of_cut(traceback.raised)
     if row is None:
         return None
     return Clue(
         row.cause,
         row.confidence,
-        Weight.HINT,
+        tables.Weight.HINT,
         traceback.title,
         traceback.group,
         traceback.quote,
@@ -175,7 +169,7 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
     base = Clue(
         None,
         _OWN_CODE if traceback.headed else _OWN_CODE * _LONE_FACTOR,
-        Weight.GENERAL,
+        tables.Weight.GENERAL,
         traceback.title,
         traceback.group,
         traceback.quote,
@@ -193,16 +187,16 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
     return _unclassified(base, raised)
 
 
-def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
+def classified(log: Log, base: Clue, raised: Raised, row: tables.Signature) -> Clue:
     # Where no device is named it is hardly ever the host's memory, which is larger.
     is_likely = _SAID_OF_GPUS.search(raised.message) and not log.names_cpu_only
     if row.name == "exhausted" or _NO_DEVICE.search(raised.message):
-        row = BY_NAME["gpu_memory"] if is_likely or log.names_gpu else row
+        row = tables.BY_NAME["gpu_memory"] if is_likely or log.names_gpu else row
     return replace(
         base,
         cause=row.cause,
         confidence=row.confidence * (1 if base.headed else _LONE_FACTOR),
-        weight=Weight.GENERAL if row.is_victim else Weight.SPECIAL,
+        weight=tables.Weight.GENERAL if row.is_victim else tables.Weight.SPECIAL,
         headline=f"{row.headline}: {raised.title}",
         advice=row.advice,
         is_victim=row.is_victim,
@@ -212,7 +206,7 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 def _unclassified(base: Clue, raised: Raised) -> Clue:
     if _tells_of_another(raised):
         name = signal_told(raised)
-        told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
+        told = replace(base, weight=tables.Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
     ours = exception.frame_of_ours(raised)
     if ours:
@@ -222,7 +216,7 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         headline = f"A callback failed in {raised.callback}: {raised.title}"
         return replace(base, cause="callback_error", headline=headline)
     own = innermost_own(raised.frames)
-    if raised.name in _SAYS_LITTLE and (own is None or raised.name in TENSORFLOW):
+    if raised.name in _SAYS_LITTLE and (own is None or raised.name in tables.TENSORFLOW):
         headline = f"It ended with an unknown error: {raised.title}"
         return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
@@ -245,9 +239,9 @@ def signal_told(raised: Raised) -> str:
     return signal_of_code(int(told["code"])) if told else ""
 
 
-def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
+def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, tables.Signature | None]:
     """Of a chain the exception that says most and its row; of two as sure, the later."""
-    rows = [(raised, classify(raised)) for raised in chain]
+    rows = [(raised, tables.classify(raised)) for raised in chain]
     known = [(raised, row) for raised, row in rows if row]
     killed = [raised for raised in chain if _KILLED in raised.message]
     if killed and all(row.is_victim for _, row in known):
@@ -263,20 +257,20 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
 
 
 def _from_signs(log: Log) -> Iterator[Clue]:
-    found = [clue for sign in LINES for clue in _of_all(log, sign)]
+    found = [clue for sign in tables.LINES for clue in _of_all(log, sign)]
     # What native code said before it gave up explains the traces that it leaves afterwards.
     said = min((clue.number for clue in found if clue.is_last_word), default=None)
     for clue in found:
         is_echo = said is not None and clue.cause == "native_crash" and clue.number >= said
-        if not is_echo or clue.weight is Weight.STATUS:
+        if not is_echo or clue.weight is tables.Weight.STATUS:
             yield clue
 
 
-def _of_all(log: Log, sign: Signature) -> Iterator[Clue]:
+def _of_all(log: Log, sign: tables.Signature) -> Iterator[Clue]:
     for line, found in log.matches(sign):
-        if line.number in log.inside_tracebacks and sign.weight < Weight.VERDICT:
+        if line.number in log.inside_tracebacks and sign.weight < tables.Weight.VERDICT:
             continue
-        if sign.weight is Weight.STATUS and line.number in log.listed:
+        if sign.weight is tables.Weight.STATUS and line.number in log.listed:
             continue  # somebody's notes on ends
         clue = _of_sign(log, sign, found, line.number, line.group)
         if clue:
@@ -284,7 +278,7 @@ def _of_all(log: Log, sign: Signature) -> Iterator[Clue]:
 
 
 def _of_sign(
-    log: Log, sign: Signature, found: re.Match[str], number: int, group: str
+    log: Log, sign: tables.Signature, found: re.Match[str], number: int, group: str
 ) -> Clue | None:
     base = Clue(
         sign.cause,
@@ -297,7 +291,7 @@ def _of_sign(
         sign.advice,
         survived=(not sign.survives and log.went_on_after(number, group))
         # After the word of a process' end, an epoch that begins is enough.
-        or (sign.weight is Weight.STATUS and log.began_after(number, group)),
+        or (sign.weight is tables.Weight.STATUS and log.began_after(number, group)),
         is_victim=sign.is_victim,
     )
     if _OTHER_PROGRAM.search(found[0]):
@@ -334,7 +328,7 @@ def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
 def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
     """What native code said when it gave up is as good as the message of an exception."""
     raised = from_title("RuntimeError", message)
-    row = classify(raised)
+    row = tables.classify(raised)
     if row is None:
         return replace(base, headline=f"{base.headline.rstrip('.')}: {phrases.shorten(message)}")
     told = classified(log, replace(base, headed=True), raised, row)

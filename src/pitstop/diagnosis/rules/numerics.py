@@ -5,23 +5,13 @@ from __future__ import annotations
 import math
 import re
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
 from pitstop.diagnosis.signatures.tables import classify
 from pitstop.diagnosis.wording import ADVICE, tell
-from pitstop.events import (
-    EpochEnded,
-    ExitCalled,
-    FitStarted,
-    NonFiniteLocated,
-    NonFiniteLoss,
-    NonFiniteWeights,
-    RollbackRefused,
-    RolledBack,
-    StopTrainingSet,
-)
 from pitstop.steps import has_grown
 
 NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|CheckNumerics")
@@ -40,7 +30,7 @@ def nan_loss(evidence: Evidence) -> Finding | None:
     if not seen:
         return None
     end = _how_it_ended(evidence)
-    bad, located = evidence.first(NonFiniteLoss), evidence.last(NonFiniteLocated)
+    bad, located = evidence.first(events.NonFiniteLoss), evidence.last(events.NonFiniteLocated)
     cure = _located_advice(located) if located else ()
     saved = evidence.checkpoint_step
     was_late = bad is not None and saved is not None and saved >= bad.step
@@ -58,7 +48,7 @@ def nan_loss(evidence: Evidence) -> Finding | None:
 
 def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     items = []
-    bad = evidence.first(NonFiniteLoss)
+    bad = evidence.first(events.NonFiniteLoss)
     if bad:
         at = phrases.place(bad.step, bad.epoch, bad.step_in_epoch)
         items.append(EvidenceItem("journal", f"{bad.metric} is {bad.value} at {at}"))
@@ -67,10 +57,10 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         items.append(EvidenceItem("journal", text))
     items += [EvidenceItem("journal", text) for text in _trend(bad)]
     items += [EvidenceItem("journal", text) for text in _bad_epochs(evidence)[:1] if not bad]
-    if weights := evidence.first(NonFiniteWeights):
+    if weights := evidence.first(events.NonFiniteWeights):
         names = ", ".join(weights.names[:_MOST_WEIGHTS])
         items.append(EvidenceItem("checkpoint", f"not finite at step {weights.step:,}: {names}"))
-    if located := evidence.last(NonFiniteLocated):
+    if located := evidence.last(events.NonFiniteLocated):
         text = f"step {located.step:,} again: {phrases.bad_first(located.where, located.name)}"
         items += [EvidenceItem("find-nan", each) for each in (text, *located.details)]
     raised = evidence.raised
@@ -88,25 +78,25 @@ def _printed(evidence: Evidence) -> list[EvidenceItem]:
     lines = [text for text in evidence.output.splitlines() if _LOSS_NAN.search(text)]
     progress = evidence.log.progress
     stayed = bool(progress) and progress[-1].is_nan
-    is_unseen = evidence.last(FitStarted) is None
+    is_unseen = evidence.last(events.FitStarted) is None
     return [EvidenceItem("output", phrases.shorten(lines[0]))] if stayed and is_unseen else []
 
 
 def _bad_epochs(evidence: Evidence) -> list[str]:
     return [
         f"{name} is {value} at the end of epoch {event.epoch + 1}"
-        for event in evidence.all(EpochEnded)
+        for event in evidence.all(events.EpochEnded)
         for name, value in event.logs.items()
         if "loss" in name and not math.isfinite(value)
     ]
 
 
 def _headline(evidence: Evidence) -> str:
-    bad = evidence.first(NonFiniteLoss)
+    bad = evidence.first(events.NonFiniteLoss)
     if bad:
         at = phrases.place(bad.step, bad.epoch, bad.step_in_epoch)
         return f"The {bad.metric} became {bad.value} at {at}"
-    if weights := evidence.first(NonFiniteWeights):
+    if weights := evidence.first(events.NonFiniteWeights):
         since = f", but finite at step {weights.finite_step:,}" if weights.finite_step >= 0 else ""
         return f"Weights were NaN or infinite at step {weights.step:,}{since}"
     epochs = _bad_epochs(evidence)
@@ -114,14 +104,14 @@ def _headline(evidence: Evidence) -> str:
 
 
 def _how_it_ended(evidence: Evidence) -> str:
-    if back := evidence.last(RolledBack):
+    if back := evidence.last(events.RolledBack):
         return f"; --on-nan rollback went back to step {back.to_step:,}"
-    if refused := evidence.last(RollbackRefused):
+    if refused := evidence.last(events.RollbackRefused):
         return f"; the run was not rolled back: {refused.reason}"
-    raised, stop = evidence.raised, evidence.last(StopTrainingSet)
+    raised, stop = evidence.raised, evidence.last(events.StopTrainingSet)
     if raised and (NAN_MESSAGE.search(raised.message) or _gave_up(evidence)):
         return " and the script raised an error because of it"
-    if evidence.exit_code and evidence.last(ExitCalled) and _gave_up(evidence):
+    if evidence.exit_code and evidence.last(events.ExitCalled) and _gave_up(evidence):
         return " and the script ended itself"
     if (stop and stop.callback == TERMINATE_ON_NAN) or evidence.printed(_PRINTED):
         return " and TerminateOnNaN ended the training"
@@ -131,15 +121,15 @@ def _how_it_ended(evidence: Evidence) -> str:
 
 
 def _gave_up(evidence: Evidence) -> bool:
-    bad, at, raised = evidence.first(NonFiniteLoss), evidence.position, evidence.raised
+    bad, at, raised = evidence.first(events.NonFiniteLoss), evidence.position, evidence.raised
     if bad is None or at is None or (raised and classify(raised)):
         return False
-    call = evidence.last(ExitCalled)
+    call = evidence.last(events.ExitCalled)
     said = raised.message if raised else (call.code if call else "")
     return at.step == bad.step or bool(_ABOUT_NAN.search(said))
 
 
-def _trend(bad: NonFiniteLoss | None) -> list[str]:
+def _trend(bad: events.NonFiniteLoss | None) -> list[str]:
     if bad is None or len(bad.recent) < 3:
         return []
     values = ", ".join(phrases.number(float(loss)) for loss in bad.recent)
@@ -151,7 +141,7 @@ def _trend(bad: NonFiniteLoss | None) -> list[str]:
     return texts
 
 
-def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
+def _advice(bad: events.NonFiniteLoss | None) -> tuple[str, ...]:
     rate = "Lower the learning rate"
     if bad and bad.learning_rate:
         lower = phrases.number(bad.learning_rate / _LOWER_RATE_FACTOR)
@@ -164,15 +154,15 @@ def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
 
 
 def _find(evidence: Evidence) -> tuple[str, ...]:
-    bad = evidence.first(NonFiniteLoss)
-    if bad is None or evidence.last(NonFiniteLocated):
+    bad = evidence.first(events.NonFiniteLoss)
+    if bad is None or evidence.last(events.NonFiniteLocated):
         return ()
     text = ADVICE["find_nan"].format(step=bad.step)
-    is_asked = evidence.last(RolledBack) or evidence.last(RollbackRefused)
+    is_asked = evidence.last(events.RolledBack) or evidence.last(events.RollbackRefused)
     return (text,) if is_asked else (text, ADVICE["rollback"])
 
 
-def _located_advice(located: NonFiniteLocated) -> tuple[str, ...]:
+def _located_advice(located: events.NonFiniteLocated) -> tuple[str, ...]:
     cure = ADVICE.get(f"bad_{located.where}", "")
     name = f" ({located.name})" if located.name else ""
     return (f"{cure.rstrip('.')}{name}.",) if cure else ()

@@ -5,20 +5,11 @@ from __future__ import annotations
 import math
 import re
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.wording import ADVICE, tell
-from pitstop.events import (
-    SIGNALLING,
-    EpochEnded,
-    ExitCalled,
-    FitEnded,
-    FitStarted,
-    InputExhausted,
-    Restored,
-    StopTrainingSet,
-)
 
 TERMINATE_ON_NAN = "TerminateOnNaN"
 """The callback of Keras whose stop is about the loss, not about progress."""
@@ -32,7 +23,7 @@ _OF_SIGNALS = 0.8
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
-    stop, ended = evidence.last(StopTrainingSet), evidence.last(FitEnded)
+    stop, ended = evidence.last(events.StopTrainingSet), evidence.last(events.FitEnded)
     if stop is None or stop.callback == TERMINATE_ON_NAN:
         return None
     where = phrases.source_line(stop.file, stop.line, stop.function)
@@ -58,13 +49,15 @@ def callback_stop(evidence: Evidence) -> Finding | None:
     )
 
 
-def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
+def _watched(evidence: Evidence, stop: events.StopTrainingSet) -> str:
     monitor, best = str(stop.watched.get("monitor") or ""), stop.watched.get("best")
     if not monitor or not isinstance(best, int | float):
         return ""
     patience = stop.watched.get("patience", "?")
     text = f"{monitor} did not improve on {phrases.number(float(best))} for {patience} epochs"
-    values = [each.logs[monitor] for each in evidence.all(EpochEnded) if monitor in each.logs]
+    values = [
+        each.logs[monitor] for each in evidence.all(events.EpochEnded) if monitor in each.logs
+    ]
     if not values:
         return f"{text}."
     last = values[-1]
@@ -73,7 +66,7 @@ def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
     return f"{text}; its last value is {phrases.number(last)}."
 
 
-def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
+def _stop_advice(stop: events.StopTrainingSet, where: str) -> tuple[str, ...]:
     if stop.callback == "EarlyStopping":
         patience = stop.watched.get("patience")
         more = patience * 2 if isinstance(patience, int) and patience else 5
@@ -86,7 +79,7 @@ def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
 
 def early_stopping_printed(evidence: Evidence) -> Finding | None:
     line = evidence.printed(_EARLY_STOPPING_LINE)
-    if line is None or evidence.last(FitStarted) or evidence.exit_code or evidence.signal:
+    if line is None or evidence.last(events.FitStarted) or evidence.exit_code or evidence.signal:
         return None
     seen = (EvidenceItem("output", line[0]),)
     return tell("early_stopping_printed", seen, epoch=line["epoch"])
@@ -117,12 +110,12 @@ ShortEpoch = tuple[int, int, int]
 
 
 def _short_epochs(evidence: Evidence) -> list[ShortEpoch]:
-    exhausted = [(e.epoch, e.steps, e.expected_steps) for e in evidence.all(InputExhausted)]
-    cut = {event.epoch for event in evidence.all(StopTrainingSet)}
-    cut |= {event.epoch for event in evidence.all(Restored)}  # began in another attempt
+    exhausted = [(e.epoch, e.steps, e.expected_steps) for e in evidence.all(events.InputExhausted)]
+    cut = {event.epoch for event in evidence.all(events.StopTrainingSet)}
+    cut |= {event.epoch for event in evidence.all(events.Restored)}  # began in another attempt
     ended = [
         (event.epoch, event.steps, event.expected_steps or 1)
-        for event in evidence.all(EpochEnded)
+        for event in evidence.all(events.EpochEnded)
         if event.steps < (event.expected_steps or 1) and event.epoch not in cut
     ]
     return exhausted or ended
@@ -134,7 +127,7 @@ def _short_words(short: ShortEpoch) -> str:
 
 
 def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
-    ended = evidence.last(FitEnded)
+    ended = evidence.last(events.FitEnded)
     which = _short_words(epochs[0]) if epochs else ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
@@ -162,7 +155,9 @@ def _exhausted_advice(
 
 def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
     epoch, steps, expected = short
-    before = {event.epoch: event.steps for event in evidence.all(EpochEnded) if event.epoch < epoch}
+    before = {
+        event.epoch: event.steps for event in evidence.all(events.EpochEnded) if event.epoch < epoch
+    }
     if not epoch:
         return f"steps_per_epoch={expected}, but the dataset has {steps} batches: "
     if len(before) < epoch:
@@ -211,11 +206,11 @@ def exit_called(evidence: Evidence) -> Finding | None:
     )
 
 
-def _exit_call(evidence: Evidence) -> ExitCalled | None:
-    call, ended = evidence.last(ExitCalled), evidence.exit
+def _exit_call(evidence: Evidence) -> events.ExitCalled | None:
+    call, ended = evidence.last(events.ExitCalled), evidence.exit
     if call is None or ended is None:
         return None
-    if call.how in ("os.abort", *SIGNALLING):
+    if call.how in ("os.abort", *events.SIGNALLING):
         is_abort = call.how == "os.abort" and evidence.signal == "SIGABRT"
         return call if is_abort or evidence.signalled_itself else None
     code = call.code if _is_number(call.code) else "1"
@@ -226,14 +221,14 @@ def _is_number(code: str) -> bool:
     return code.removeprefix("-").isdecimal()
 
 
-def _call_place(call: ExitCalled) -> str:
+def _call_place(call: events.ExitCalled) -> str:
     return phrases.source_line(call.file, call.line, call.function)
 
 
-def _call_words(call: ExitCalled) -> str:
+def _call_words(call: events.ExitCalled) -> str:
     callback = f"callback {call.callback} called " if call.callback else ""
     return f"{callback}{call.how} at {_call_place(call)}"
 
 
-def _call_items(call: ExitCalled | None) -> tuple[EvidenceItem, ...]:
+def _call_items(call: events.ExitCalled | None) -> tuple[EvidenceItem, ...]:
     return (EvidenceItem("journal", f"{_call_words(call)}: {call.code}"),) if call else ()
