@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.flight.files import read_spaced
-from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER
-from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler
 from pitstop.link.beacon import Beacon, Phase
 
 WATCHED = """

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from pitstop.flight.sampler import HostReader
+from pitstop.events import ExhaustionForecast
+from pitstop.flight.files import read_spaced
+from pitstop.flight.forecast import ExhaustionMonitor
+from pitstop.flight.sample import TRAINER, Sample
+from pitstop.flight.sampler import FlightRecorder, HostReader, ProcessRoles, Sampler, TrainerMetrics
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.messages import VitalsReport
+from tests.flight.samples import ALL
+from tests.source_tree import SOURCE
 
 PID = 77
 
@@ -98,3 +111,143 @@ def test_this_machine() -> None:
     assert found.total_bytes is not None
     assert found.available_bytes is not None
     assert 0 < found.available_bytes < found.total_bytes
+
+
+_EVERY_SECONDS = 0.02
+_BESIDE_ITSELF = """
+import os, pathlib, sys, time
+from pitstop.flight.sampler import FlightRecorder
+from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.link.beacon import Beacon
+folder = pathlib.Path(sys.argv[1])
+sampler = Sampler(Beacon.create(), lambda: ProcessRoles({os.getpid(): "trainer"}), {"run": folder})
+FlightRecorder(folder, sampler, 0.01).start()
+input()
+"""
+
+
+class Witness:
+    """Waits until so many samples were taken."""
+
+    def __init__(self, count: int) -> None:
+        self.samples: list[Sample] = []
+        self.enough = threading.Event()
+        self.closed = False
+        self._count = count
+
+    def see(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        if len(self.samples) >= self._count:
+            self.enough.set()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def recorder(folder: Path, beacon: Beacon) -> FlightRecorder:
+    sampler = Sampler(beacon, lambda: ProcessRoles({os.getpid(): TRAINER}, 7), {"run": folder})
+    return FlightRecorder(folder, sampler, _EVERY_SECONDS)
+
+
+def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
+    beacon = Beacon.create()
+    beacon.write_plan(0, 10, 100, 1)
+    beacon.write_position(42, 2, 5, time.monotonic_ns(), 0.25)
+    beacon.write_phase(Phase.TRAIN)
+    flight, witness = recorder(tmp_path, beacon), Witness(5)
+    flight.listen(witness)
+    report = VitalsReport({"mae": 0.5}, learning_rate=0.1, log_folder="/logs")
+    flight.on_metrics(TrainerMetrics(5.0, report))
+    flight.start()
+    assert witness.enough.wait(20)
+    flight.close()
+    assert witness.closed
+    assert list(read_spaced(tmp_path, ALL)) == witness.samples
+    last = witness.samples[-1]
+    assert flight.latest == last
+    assert last.training is not None
+    assert (last.training.step, last.training.epoch, last.training.loss) == (42, 2, 0.25)
+    assert (last.training.metrics, last.training.learning_rate) == ({"mae": 0.5}, 0.1)
+    assert (last.training.checkpoint_step, last.training.phase) == (7, "train")
+    assert last.trainer is not None
+    assert last.trainer.pid == os.getpid()
+    assert last.disks[0].used_by == ["run"]
+    assert flight.take_forecasts() == []
+
+
+def test_times_and_numbers_rise(tmp_path: Path) -> None:
+    flight, witness = recorder(tmp_path, Beacon.create()), Witness(5)
+    flight.listen(witness)
+    flight.start()
+    assert witness.enough.wait(20)
+    flight.close()
+    found = witness.samples
+    assert [sample.number for sample in found] == list(range(len(found)))
+    clocks = [sample.clock_seconds for sample in found]
+    assert clocks == sorted(set(clocks))
+
+
+def test_a_folder_that_is_gone_costs_samples_only(tmp_path: Path) -> None:
+    flight, witness = recorder(tmp_path / "nowhere", Beacon.create()), Witness(3)
+    flight.listen(witness)
+    flight.start()
+    assert witness.enough.wait(20)
+    flight.close()
+    assert read_spaced(tmp_path / "nowhere", ALL) == ()
+
+
+def test_the_last_samples_survive_a_kill(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _BESIDE_ITSELF, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        while len(read_spaced(tmp_path, ALL)) < 3:
+            assert process.poll() is None
+        before = read_spaced(tmp_path, ALL)
+        process.send_signal(signal.SIGKILL)
+    after = read_spaced(tmp_path, ALL)
+    assert after[: len(before)] == before
+    assert after[-1].trainer is not None
+    assert after[-1].trainer.pid == process.pid
+
+
+def test_a_forecast_is_taken_once_also_while_another_is_made(tmp_path: Path) -> None:
+    flight = recorder(tmp_path, Beacon.create())
+    taken: list[ExhaustionForecast] = []
+
+    class Asked(ExhaustionMonitor):
+        """The supervisor takes what there is while the recorder's thread looks ahead."""
+
+        def see(self, sample: Sample) -> list[ExhaustionForecast]:
+            taken.extend(flight.take_forecasts())
+            return [forecast_of(sample.number)]
+
+    flight._exhaustion_monitor = Asked()
+    for _ in range(3):
+        flight._record()
+    taken += flight.take_forecasts()
+    assert [each.step for each in taken] == [0, 1, 2]
+
+
+def forecast_of(step: int) -> ExhaustionForecast:
+    return ExhaustionForecast("memory", "machine", 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, step)
+
+
+def test_children_are_found(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        sampler = Sampler(
+            Beacon.create(), lambda: ProcessRoles({os.getpid(): TRAINER}), {"run": tmp_path}
+        )
+        roles = {process.pid: process.role for process in sampler.take(TrainerMetrics()).processes}
+        child.kill()
+    assert roles[child.pid] == "child"
+    assert roles[os.getpid()] == "trainer"
+
+
+def test_before_anybody_trains_nothing_is_known_of_it(tmp_path: Path) -> None:
+    sampler = Sampler(Beacon.create(), lambda: ProcessRoles({}), {"run": tmp_path})
+    sample = sampler.take(TrainerMetrics())
+    assert sample.trainer is None
+    assert sample.training is not None
+    assert sample.training.loss is None
+    assert sample.training.told_seconds is None
+    assert sample.host.total_bytes

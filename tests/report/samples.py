@@ -6,8 +6,8 @@ import math
 
 from pitstop.diagnosis import CauseId, ChainLink, Diagnosis, EvidenceItem, Finding
 from pitstop.report import WhyReport
-from pitstop.report.progress import AttemptProgress
 from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Timeline, Unit
+from pitstop.report.why import AttemptProgress
 
 PATH = "/very/long/path/without/any/spaces/" + "x" * 90
 MARKUP = "[bold]not markup[/bold] <b>*no* _html_</b>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pitstop.report.page.scale import Scale
+from pitstop.report.page.plot import Scale
 from pitstop.report.timeline import Panel, Series, Timeline, Unit
 from pitstop.watch.terminal_parts import BrailleCanvas, plot
 

@@ -11,9 +11,9 @@ from pitstop.diagnosis.chain import chain_of
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, Diagnosis, EvidenceItem, Finding
 from pitstop.diagnosis.log import verdict
-from pitstop.diagnosis.log.advising import about_memory
 from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.log.lines import last_lines
+from pitstop.diagnosis.log.verdict import about_memory
 from pitstop.diagnosis.rules import (
     endings,
     exceptions,

@@ -16,8 +16,7 @@ from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.events import Notice
 from pitstop.export import host
-from pitstop.export.host import Host
-from pitstop.export.source import Source, choose
+from pitstop.export.host import Host, Source, choose
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained

@@ -10,8 +10,7 @@ from pathlib import Path
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.export import host
-from pitstop.export.host import Host, Script
-from pitstop.export.source import Source, choose
+from pitstop.export.host import Host, Script, Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen

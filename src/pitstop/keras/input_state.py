@@ -16,10 +16,52 @@ from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
 from pitstop.keras import fit_level
-from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
-from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private
+from pitstop.tensorflow import drawn_inputs, pipeline, private
 from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
+
+STATES_SHARE = 0.0025
+"""States are taken at most for this share of the time: a quarter of the usual budget."""
+_SNAPSHOT_EVERY_SECONDS = 60.0
+_SNAPSHOTS_SHARE = 0.5
+_LARGE_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class IteratorCheckpoint:
+    """A place in the input, taken once for the snapshots of a while.
+
+    To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer,
+    while training waits: 1.5 s and 123 MB for 100,000 records of 1 KB. The same place is reached
+    from the state of a moment ago and the number of batches drawn since.
+
+    `created`: which iterator of the input it is of, from 1. `drawn`: batches drawn from it before.
+    `taken_seconds` is on a clock that is never set.
+    """
+
+    data: bytes
+    created: int
+    drawn: int
+    taken_seconds: float
+    cost_seconds: float
+
+    def serves(self, created: int, now_seconds: float) -> bool:
+        """Whether a snapshot may refer to it: a resume draws again what was drawn since."""
+        age_seconds = now_seconds - self.taken_seconds
+        return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
+
+    def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
+        """Whether snapshots with it would be a minute apart to stay within `overhead`."""
+        affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
+        return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)
+
+    @property
+    def cost_words(self) -> str:
+        return (
+            f"the input's buffers are too large to save ({self.cost_seconds:.1f} s and "
+            f"{len(self.data) / 1e6:.0f} MB each time)"
+        )
+
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
@@ -47,7 +89,7 @@ def large_buffers(adapter: Any, dataset: Any) -> list[str]:
     sequence = getattr(adapter, "py_dataset", None)
     if sequence is not None and getattr(adapter, "enqueuer", None) is not None:
         return [f"workers={sequence.workers}, max_queue_size={sequence.max_queue_size}"]
-    return list(buffers.large_buffers(dataset)) if kind_of(adapter) == "dataset" else []
+    return list(pipeline.large_buffers(dataset)) if kind_of(adapter) == "dataset" else []
 
 
 def skips_rows(adapter: Any) -> bool:
@@ -141,7 +183,7 @@ class InputState:
             level = KEPT_ORDER
         of_arrays = kind_of(adapter) == "arrays"
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
-        if not of_arrays and buffers.is_reduced(dataset):
+        if not of_arrays and pipeline.is_reduced(dataset):
             # A saved iterator has what the larger buffers held.
             state.replay_from_now_on("its buffers were reduced because memory ran out")
         return state

@@ -19,7 +19,7 @@ from pitstop.keras import input_state
 from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
-from pitstop.tensorflow import buffers, pipeline
+from pitstop.tensorflow import pipeline
 
 _READ_AHEAD = Exactness(
     "not_exact",
@@ -58,7 +58,7 @@ class ValidationInput:
 
     @property
     def large_buffers(self) -> list[str]:
-        return [f"{each} of the validation" for each in buffers.large_buffers(self.data)]
+        return [f"{each} of the validation" for each in pipeline.large_buffers(self.data)]
 
     def ended(self, left: Any, created: int) -> None:
         self._left = left
@@ -93,7 +93,7 @@ class ValidationInput:
             return
         # Of smaller buffers, only how often they were read counts.  Where the training draws from
         # the same shuffle, a state has its seeds counted, too, and those are drawn again.
-        is_counted = buffers.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
+        is_counted = pipeline.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
         if self._saved_state and not is_counted:
             fresh = FreshIterator.of(iter(self.data))
             input_state.restore_iterator(

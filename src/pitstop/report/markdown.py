@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain_record
-from pitstop.report.progress import compare
 from pitstop.report.timeline import clock
-from pitstop.report.why import WhyReport
+from pitstop.report.why import WhyReport, compare
 
 
 def render(report: WhyReport) -> str:

@@ -15,8 +15,7 @@ from pitstop.diagnosis import ChainLink, Diagnosis, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain, plain_record
 from pitstop.record import Frozen
-from pitstop.report.progress import compare
-from pitstop.report.why import WhyReport
+from pitstop.report.why import WhyReport, compare
 
 INDENT = (0, 0, 0, 2)
 

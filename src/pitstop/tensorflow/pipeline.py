@@ -1,16 +1,19 @@
-"""The stages of a `tf.data` pipeline: what can be told of it before anything is read."""
+"""The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.data.ops import batch_op, cache_op, interleave_op, map_op, prefetch_op
 from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
+from pitstop.engine.fence import observing
 from pitstop.tensorflow import traced_ops
 
 
@@ -267,3 +270,67 @@ def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
 def _name_of(stage: Any) -> str:
     name = type(stage).__name__.strip("_").removesuffix("Dataset").removeprefix("Parallel")
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).strip("_")
+
+
+_BUFFERS = (
+    (prefetch_op, "_PrefetchDataset", "buffer_size"),
+    (map_op, "_ParallelMapDataset", "num_parallel_calls"),
+    (batch_op, "_ParallelBatchDataset", "num_parallel_calls"),
+    (interleave_op, "_ParallelInterleaveDataset", "num_parallel_calls"),
+)
+_REDUCED = "_pitstop_reduced"
+
+
+def large_buffers(dataset: Any) -> Iterator[str]:
+    for stage in every_stage(dataset):
+        if _keeps_what_is_read_again(stage):
+            yield "cache()"
+        for _, kind, name in _BUFFERS:
+            held: Any = getattr(stage, f"_{name}", None)
+            if type(stage).__name__ == kind and (count := int(held)) != 1:
+                call = kind.removeprefix("_Parallel").removeprefix("_").removesuffix("Dataset")
+                yield f"{call.lower()}({name}={'AUTOTUNE' if count < 0 else count})"
+
+
+def is_reduced(dataset: Any) -> bool:
+    return any(hasattr(stage, _REDUCED) for stage in every_stage(dataset))
+
+
+@observing()
+def reduce() -> None:
+    for module, kind, name in _BUFFERS:
+        _read_less_ahead(getattr(module, kind), name)
+    _read_again(cache_op.CacheDataset)
+
+
+def _read_less_ahead(kind: Any, name: str) -> None:
+    original = kind.__init__
+    signature = inspect.signature(original)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        if bound.arguments[name] != 1:
+            bound.arguments[name] = 1
+            setattr(self, _REDUCED, name)
+        original(*bound.args, **bound.kwargs)
+
+    kind.__init__ = __init__
+
+
+def _read_again(kind: Any) -> None:
+    original = kind.__init__
+
+    def __init__(self: Any, input_dataset: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, input_dataset, *args, **kwargs)
+        if _keeps_what_is_read_again(self):
+            super(kind, self).__init__(input_dataset, input_dataset.skip(0)._variant_tensor)
+            setattr(self, _REDUCED, "cache")
+
+    kind.__init__ = __init__
+
+
+def _keeps_what_is_read_again(stage: Any) -> bool:
+    is_cache = isinstance(stage, cache_op.CacheDataset) and not hasattr(stage, _REDUCED)
+    return is_cache and all(
+        reads_again(each) and not file_cache_of(stage) for each in stage._inputs()
+    )

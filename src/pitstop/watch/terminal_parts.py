@@ -12,7 +12,7 @@ from rich.text import Text
 from pitstop.diagnosis.load import read_tail
 from pitstop.durations import duration
 from pitstop.plain_text import plain_line
-from pitstop.report.page.scale import Scale, axis, scale_of
+from pitstop.report.page.plot import Scale, axis, scale_of
 from pitstop.report.timeline import Panel, Point, Timeline, value_text
 from pitstop.supervisor.status import Status
 from pitstop.watch import run_parts

@@ -12,7 +12,7 @@ from pitstop.diagnosis import CAUSES, CauseId, Diagnosis
 from pitstop.report import WhyReport
 from pitstop.report.page import render
 from pitstop.report.page.document import attempts_section
-from pitstop.report.progress import AttemptProgress
+from pitstop.report.why import AttemptProgress
 from tests.report.page.parsed import Page
 from tests.report.samples import HOSTILE, MARKUP, REPORT, RUNNING, whole
 

@@ -18,11 +18,10 @@ from pitstop.report.page.element import (
     shipped,
     text_with_code,
 )
-from pitstop.report.page.scale import Scale, axis
+from pitstop.report.page.plot import Scale, axis
 from pitstop.report.page.timeline_section import timeline_section
-from pitstop.report.progress import AttemptProgress, compare
 from pitstop.report.timeline import clock
-from pitstop.report.why import WhyReport
+from pitstop.report.why import AttemptProgress, WhyReport, compare
 
 _MOST_LISTED = 30
 

@@ -11,8 +11,7 @@ from xml.etree.ElementTree import Element
 from pitstop.durations import duration
 from pitstop.events import JsonValue
 from pitstop.report.page.element import element, plain, text_with_code
-from pitstop.report.page.plot import figure
-from pitstop.report.page.scale import Scale, axis, time_ticks
+from pitstop.report.page.plot import Scale, axis, figure, time_ticks
 from pitstop.report.timeline import Mark, MarkKind, Panel, Timeline, clock
 
 _SIGNS = {

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pitstop.events import Event
 from pitstop.flight import series
-from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
-from pitstop.flight.sampler import ProcessRoles, Sampler, TrainerMetrics
+from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler, TrainerMetrics
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing

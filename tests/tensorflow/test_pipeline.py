@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.data.ops import batch_op, cache_op, interleave_op, map_op, prefetch_op
 
-from pitstop.tensorflow import buffers, pipeline
+from pitstop.tensorflow import pipeline
 
 _KINDS = (
     prefetch_op._PrefetchDataset,
@@ -24,7 +24,7 @@ _KINDS = (
 @pytest.fixture
 def reduced() -> Iterator[None]:
     before = {kind: kind.__init__ for kind in _KINDS}
-    buffers.reduce()
+    pipeline.reduce()
     yield
     for kind, init in before.items():
         kind.__init__ = init
@@ -75,13 +75,13 @@ def test_the_same_elements_come(name: str, request: pytest.FixtureRequest) -> No
     make, large = PIPELINES[name]
     tf.random.set_seed(1)
     dataset = make()
-    assert list(buffers.large_buffers(dataset)) == large
+    assert list(pipeline.large_buffers(dataset)) == large
     expected = elements(dataset)
     request.getfixturevalue("reduced")
     tf.random.set_seed(1)
     small = make()
-    assert list(buffers.large_buffers(small)) == []
-    assert buffers.is_reduced(small)
+    assert list(pipeline.large_buffers(small)) == []
+    assert pipeline.is_reduced(small)
     assert pipeline.pipeline_of(small) == pipeline.pipeline_of(dataset)
     assert elements(small) == expected
 
@@ -90,8 +90,8 @@ def test_the_same_elements_come(name: str, request: pytest.FixtureRequest) -> No
 @pytest.mark.parametrize("name", KEPT)
 def test_what_would_be_another_order_is_kept(name: str) -> None:
     dataset = KEPT[name]()
-    assert not buffers.is_reduced(dataset)
-    assert list(buffers.large_buffers(dataset)) == []
+    assert not pipeline.is_reduced(dataset)
+    assert list(pipeline.large_buffers(dataset)) == []
     kept = elements(dataset)
     size = len(kept) // 3
     if "cache" in name:
@@ -99,4 +99,4 @@ def test_what_would_be_another_order_is_kept(name: str) -> None:
 
 
 def test_a_cache_in_a_file_is_left_alone(tmp_path: Any) -> None:
-    assert list(buffers.large_buffers(rows().cache(str(tmp_path / "kept")))) == []
+    assert list(pipeline.large_buffers(rows().cache(str(tmp_path / "kept")))) == []
