@@ -195,17 +195,14 @@ class Resume(Frozen):
 
 
 class RunRecord(Frozen):
-    """One run.
-
-    Attributes:
-        environment: the fingerprint and the versions of its last attempt.
-    """
+    """One run."""
 
     name: str
     completed: bool
     trace: Trace
     saved: Mapping[Place, Saved] = field(default_factory=dict)
     resumes: tuple[Resume, ...] = ()
+    # the fingerprint and the versions of its last attempt
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     environment_changes: tuple[EnvironmentChanged, ...] = ()  # what changed between its attempts
     unreadable: tuple[str, ...] = ()  # checkpoints that were left out, and why

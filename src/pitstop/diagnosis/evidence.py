@@ -33,12 +33,9 @@ _LEAST_SECONDS = 180.0
 
 
 class MemoryUse(Frozen):
-    """What the processes of the command occupied, and what more there was.
+    """What the processes of the command occupied, and what more there was."""
 
-    Attributes:
-        first, last: bytes, at the beginning and at the end.
-    """
-
+    # `first`, `last`: bytes, at the beginning and at the end
     first: float
     last: float
     per_second: float  # the median slope of the last minute

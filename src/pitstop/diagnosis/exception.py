@@ -60,16 +60,12 @@ class Frame(Frozen):
 
 
 class Raised(Frozen):
-    """An uncaught exception.
-
-    Attributes:
-        file, line, function: the innermost frame of the user's own code.
-        causes: those that were being handled when it was raised, the newest last.
-    """
+    """An uncaught exception."""
 
     name: str  # class name without its module
     names: frozenset[str]  # the class and its bases, as far as known, without modules
     message: str
+    # `file`, `line`, `function`: the innermost frame of the user's own code
     file: str
     line: int
     function: str
@@ -77,6 +73,7 @@ class Raised(Frozen):
     printed: bool = False  # read from the output, not reported by the trainer
     frames: tuple[Frame, ...] = ()  # all that are known, the outermost first
     module: str = ""  # the module of the class, empty where none was named
+    # those that were being handled when it was raised, the newest last
     causes: tuple[Raised, ...] = ()
 
     @property

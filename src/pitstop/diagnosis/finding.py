@@ -83,17 +83,14 @@ class ChainLink(Frozen):
 
 
 class Diagnosis(Frozen):
-    """Why one attempt ended.
-
-    Attributes:
-        chain: what led to the end, the first cause first and the end last; empty where
-            the end has but one cause.
-    """
+    """Why one attempt ended."""
 
     attempt: int  # its number, 0 for a bare log file
     state: str  # "running", "completed", "stopped", "failed"; "unknown" of a bare log
     finding: Finding | None  # the most likely explanation; None while it is running
     others: tuple[Finding, ...] = ()  # what else was found, the likeliest first
+    # what led to the end, the first cause first and the end last; empty where the end has but one
+    # cause
     chain: tuple[ChainLink, ...] = ()
     step: int | None = None
     checkpoint_step: int | None = None

@@ -15,15 +15,11 @@ _CHECKPOINTS_PER_RUN = 16
 
 
 class Interruption(Frozen):
-    """One run of the drill and its end.
-
-    Attributes:
-        place: what is special about the step: "middle", "last step of an
-            epoch", "first step", or "random".
-    """
+    """One run of the drill and its end."""
 
     kind: str  # "kill" (SIGKILL, nothing is saved there) or "stop"
     step: int  # the boundary after which it ends
+    # what is special about the step: "middle", "last step of an epoch", "first step", or "random"
     place: str
 
     @property
@@ -126,17 +122,14 @@ class Trial(Frozen):
 
 
 class Drill(Frozen):
-    """The whole drill.
-
-    Attributes:
-        repetition: the same once more without interruption, compared with it;
-            made only when some trial was not identical.
-    """
+    """The whole drill."""
 
     uninterrupted: str  # folder of the run that all are compared with
     last_step: int
     seconds: float
     trials: tuple[Trial, ...]
+    # the same once more without interruption, compared with it; made only when some trial was not
+    # identical
     repetition: Comparison | None = None
 
     @property

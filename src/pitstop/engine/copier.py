@@ -56,9 +56,6 @@ class Copier:
 
     The thread changes the arena and calls the callbacks only while `_idle` is clear; everybody
     else waits for it first.  The callbacks of a copy in the background run in the thread.
-
-    Attributes:
-        copy_seconds: what the last copy would have taken one thread, 0 before the first.
     """
 
     def __init__(
@@ -78,6 +75,7 @@ class Copier:
         self._on_arena = on_arena
         self._on_copied = on_copied
         self._on_failed = on_failed
+        # what the last copy would have taken one thread, 0 before the first
         self.copy_seconds = 0.0
         self.room_refused = False  # neither memory nor disk had room for an arena when last asked
         self.awaited = False

@@ -14,14 +14,6 @@ class Identity(Frozen):
     """A training as it begins.
 
     Mappings hold short texts by name, so that a difference can be named.
-
-    Attributes:
-        frames: file, function, what is called, and which of the equal calls in that
-            function it is; the outermost first.  Edits elsewhere do not change them.
-        names: digests of what the callers' names hold: plain values, attributes, numbers of items.
-        variables: digests of the variables of the environment that its code reads, by name.
-        architecture: class, configuration and variables of the model, code of its classes.
-        cells: of a notebook: digests of the cell that trains, and of the code that it runs.
     """
 
     ordinal: int = 0
@@ -30,21 +22,27 @@ class Identity(Frozen):
     process: str = ""
     program: str = ""
     command: str = ""
+    # file, function, what is called, and which of the equal calls in that function it is; the
+    # outermost first.  Edits elsewhere do not change them.
     frames: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()  # what the loops around it count with: "trial=1"
     arguments: tuple[str, ...] = ()
     complete: bool = False  # frames, counters and arguments tell it from all others
     values: str = ""  # a digest of the plain values that the callers hold
+    # digests of what the callers' names hold: plain values, attributes, numbers of items
     names: dict[str, str] = field(default_factory=dict)
     reached: str = ""  # a digest of the script's code and plain values that the training leads to
+    # digests of the variables of the environment that its code reads, by name
     variables: dict[str, str] = field(default_factory=dict)
     seed: str = ""  # what the script seeded TensorFlow with, empty for nothing
     reseeded: bool = False  # the script seeded anew since the training before, in this process
     random: dict[str, str] = field(default_factory=dict)
+    # class, configuration and variables of the model, code of its classes
     architecture: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
     digested: bool = False  # the digests cover the data; not where code makes it while it is read
+    # of a notebook: digests of the cell that trains, and of the code that it runs
     cells: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -28,32 +28,28 @@ from pitstop.link.wire import PROTOCOL, Connection
 
 
 class Session:
-    """One trainer process of one attempt.
-
-    Attributes:
-        lost_from_step: step an earlier attempt had reached, -1 when none.
-        report: sends an event to the journal; silent when the supervisor is gone.
-        vitals: tells the flight recorder what only this process sees.
-        trains_with_fit: fits are the training; else they are parts of the
-            steps of the script's own loop.
-    """
+    """One trainer process of one attempt."""
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
         self.beacon = beacon
         self._supervisor = SupervisorConnection(connection, beacon)
+        # sends an event to the journal; silent when the supervisor is gone
         self.report: Callable[[Event], None] = self._supervisor.report
         self.settings = Settings.from_json(welcome.settings)
         points = [RestorePoint.from_json(point) for point in welcome.points]
         self.trainings = Trainings(points, beacon)
+        # step an earlier attempt had reached, -1 when none
         self.lost_from_step = welcome.lost_from_step
         self.attempt_dir = Path(welcome.run_dir) / "attempts" / str(welcome.attempt)
         self.steps = StepRecorder(self.attempt_dir, self.report)
         self.losses = LossWatch(self._not_finite)
+        # tells the flight recorder what only this process sees
         self.vitals = Vitals(self._supervisor.send, self.settings.flight_seconds)
         self.snapshots = Snapshots(self._supervisor, self.settings, self.trainings, welcome)
         self.refusal = welcome.refusal  # why it may not go on; empty where it may
         self.kernel = False  # the process is a notebook's kernel, which no stop ends
         self.stop_signal = 0  # the signal that has asked for a stop, 0 for none
+        # fits are the training; else they are parts of the steps of the script's own loop
         self.trains_with_fit = True
 
     @classmethod

@@ -40,17 +40,13 @@ def level_of_members(
 
 
 class Position(Frozen):
-    """Where in the run a cut was made.
-
-    Attributes:
-        stage: "steps" inside an epoch; "epoch_end" when its steps are done
-            and validation is next.
-    """
+    """Where in the run a cut was made."""
 
     step: int  # training steps completed over the whole run
     fit: int  # the `fit` call, counted from 0
     epoch: int  # the epoch, counted as Keras does
     step_in_epoch: int
+    # "steps" inside an epoch; "epoch_end" when its steps are done and validation is next
     stage: str = "steps"
     milestone: str = ""  # "fit_end" when the fit has returned, else empty
 

@@ -65,13 +65,11 @@ class StepBoundary:
 
     Belongs to the thread that trains.  In the usual case, when nothing is due, a boundary is a few
     writes to memory and three comparisons.
-
-    Attributes:
-        is_settled: whether a cut at this time waits for nothing; else one that nobody has asked
-            for is left to a later boundary.
     """
 
     def __init__(self, session: Session) -> None:
+        # whether a cut at this time waits for nothing; else one that nobody has asked for is left
+        # to a later boundary
         self.is_settled: Callable[[int], bool] = lambda _: True
         self.on_cost: Callable[[float], None] = lambda _: None
         self.passed_ns = 0

@@ -8,10 +8,7 @@ from pitstop.events.base import Event, JsonValue
 
 
 class AttemptStarted(Event):
-    """The supervisor started the command for the n-th time.
-
-    prepared: its process had imported the libraries while the attempt before trained.
-    """
+    """The supervisor started the command for the n-th time."""
 
     attempt: int
     command: list[str]
@@ -22,6 +19,7 @@ class AttemptStarted(Event):
     cgroup: str = ""
     start_from: str = ""  # saved weights that a new run begins with, or empty
     launched: bool = True  # by `pitstop run`; else the script has started its supervisor
+    # its process had imported the libraries while the attempt before trained
     prepared: bool = False
 
 
@@ -44,15 +42,12 @@ class EnvironmentChanged(Event):
 
 
 class StopRequested(Event):
-    """Somebody asked the run to stop.
+    """Somebody asked the run to stop."""
 
-    source: "signal", "command" (pitstop stop), "cluster" (another member), "file" (RUN/stop),
-        "script" (pitstop.request_stop), "condition" (--stop-when), "nan" (--on-nan), "time_limit",
-        "preemption" (the cloud takes the machine away), "pressure" (--on-pressure stop), "setting"
-        (a step that was set), or "supervisor_lost".
-    seconds_left: until whoever asks ends the run by force; None when not known.
-    """
-
+    # "signal", "command" (pitstop stop), "cluster" (another member), "file" (RUN/stop),
+    # "script" by pitstop.request_stop, "condition" (--stop-when), "nan" (--on-nan), "time_limit",
+    # "preemption" (the cloud takes the machine away), "pressure" (--on-pressure stop),
+    # "setting" (a step that was set), or "supervisor_lost"
     source: str
     urgency: str  # "graceful" (finish the step) or "now" (last snapshot)
     signal: str = ""
@@ -61,6 +56,7 @@ class StopRequested(Event):
     sender_command: str = ""
     from_terminal: bool = False
     reason: str = ""  # in the words of who asked; of a time limit, what was left of it
+    # until whoever asks ends the run by force; None when not known
     seconds_left: float | None = None
 
 
@@ -73,14 +69,7 @@ class StopDeadlinePassed(Event):
 
 
 class TrainerExited(Event):
-    """How the trainer's process ended, and what the machine says about it.
-
-    kernel_lines: of the kernel log, on its process or cgroup; None if unreadable.
-    memory_watchers: programs on the machine that end processes for memory.
-    kernel_faults: of the kernel log, crashes of any process; None if it tells of none.
-    kernel_fault_ages_seconds: how long before the end each of these was logged, at least; None
-        if that cannot be told.
-    """
+    """How the trainer's process ended, and what the machine says about it."""
 
     exit_code: int | None  # the code it returned, None when a signal ended it
     signal: str  # name of that signal ("SIGKILL"), empty otherwise
@@ -93,11 +82,15 @@ class TrainerExited(Event):
     cpu_seconds: float | None = None
     oom_kills: int | None = None  # memory kills in the trainer's cgroup; None when not observable
     memory_limit_bytes: int | None = None
+    # of the kernel log, on its process or cgroup; None if unreadable
     kernel_lines: list[str] | None = None
     limits: dict[str, JsonValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
+    # programs on the machine that end processes for memory
     memory_watchers: list[str] = field(default_factory=list)
+    # of the kernel log, crashes of any process; None if it tells of none
     kernel_faults: list[str] | None = None
+    # how long before the end each of these was logged, at least; None if that cannot be told
     kernel_fault_ages_seconds: list[float] | None = None
 
 
@@ -120,13 +113,11 @@ class Notice(Event):
 
 
 class JobSeen(Event):
-    """The attempt runs inside of a job.
-
-    ends_at_seconds: when its time is up, seconds since the epoch; None when not told.
-    """
+    """The attempt runs inside of a job."""
 
     scheduler: str  # "slurm", "kubernetes", "lsf", "pbs", "sge" or "colab"
     job: str  # its number or name
+    # when its time is up, seconds since the epoch; None when not told
     ends_at_seconds: float | None = None
     facts: dict[str, str] = field(default_factory=dict)  # what the environment tells of it, by name
 

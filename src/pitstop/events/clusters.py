@@ -39,13 +39,11 @@ class MemberJoined(Event):
 
 
 class MemberEnded(Event):
-    """The run of another task is over.
-
-    state: as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent.
-    """
+    """The run of another task is over."""
 
     task: str
     host: str
+    # as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent
     state: str
     exit_code: int | None = None  # of its `pitstop run`; None where it went silent
 

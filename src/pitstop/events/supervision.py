@@ -16,20 +16,18 @@ class WorkerDied(Event):
 
 
 class TrainingStalled(Event):
-    """The training makes no progress, for much longer than it ever took.
-
-    doing: "input", "step", "callback", "save", "restore", "script", "exit", "worker",
-        "disk" or "stopped".
-    threads: what the kernel says of the trainer's threads.
-    """
+    """The training makes no progress, for much longer than it ever took."""
 
     seconds: float  # since the last progress; suspended time is not counted
     phase: str
     step: int
+    # "input", "step", "callback", "save", "restore", "script", "exit", "worker", "disk" or
+    # "stopped"
     doing: str
     place: str  # the same in words, with file and line where they are known
     action: str  # "warn", "kill" or "restart"
     stack: list[str] = field(default_factory=list)  # the Python frames that say it, innermost first
+    # what the kernel says of the trainer's threads
     threads: list[str] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)  # children that had died
     stacks_file: str = ""  # the stacks of all Python threads, in the run's folder; empty without
@@ -59,16 +57,14 @@ class RestartRefused(Event):
 
 
 class RolledBack(Event):
-    """A number was not finite: the run goes on from an earlier state, as --on-nan asks.
-
-    action: "skip" (the batch of the step is left out), "rate" (a lower learning rate) or "look"
-        (the step that spoils the weights is looked for; the numbers stay).
-    """
+    """A number was not finite: the run goes on from an earlier state, as --on-nan asks."""
 
     metric: str  # "loss", or "weights"; step: the first where it was bad
     step: int
     checkpoint: str  # that it goes on from; empty: from the beginning
     to_step: int
+    # "skip" (the batch of the step is left out), "rate" (a lower learning rate) or "look" (the step
+    # that spoils the weights is looked for; the numbers stay)
     action: str
     rollback: int  # 1-based number of this one in the run
     rollbacks: int
@@ -119,24 +115,20 @@ class SpareReady(Event):
 
 
 class RestartCancelled(Event):
-    """Somebody asked the run to stop while it waited to be started again.
+    """Somebody asked the run to stop while it waited to be started again."""
 
-    source, signal, reason: as in `StopRequested`.
-    """
-
+    # `source`, `signal`, `reason`: as in `StopRequested`
     source: str
     signal: str = ""
     reason: str = ""
 
 
 class ExhaustionForecast(Event):
-    """Something grows steadily and is going to meet its limit; told once for each.
-
-    used, left: at that moment.
-    """
+    """Something grows steadily and is going to meet its limit; told once for each."""
 
     resource: str  # "memory", "disk" (bytes), "open_files" or "tasks" (a number)
     place: str  # the mount of a disk; "cgroup" or "machine", whose limit it is
+    # `used`, `left`: at that moment
     used: float
     left: float
     per_second: float  # how fast it grows

@@ -8,15 +8,13 @@ from pitstop.events.base import Event, JsonValue
 
 
 class TrainerConnected(Event):
-    """The instrumented process reported for the first time.
-
-    sources: digests of the files of the script's own modules, by path.
-    """
+    """The instrumented process reported for the first time."""
 
     pid: int
     python: str
     argv: list[str]
     versions: dict[str, str]
+    # digests of the files of the script's own modules, by path
     sources: dict[str, str] = field(default_factory=dict)
 
 
@@ -31,17 +29,15 @@ LOOPS = ("custom loop", "recorded loop", "monitored session")
 
 
 class FitStarted(Event):
-    """`model.fit` began: the fit-th of the process, counted from 0.
-
-    data: what is known of the input (adapter, batch size, shapes, digest); of a
-        loop of the script's own, its `adapter` is one of `LOOPS`.
-    large_buffers: what of the input could hold less in memory, in the same order.
-    """
+    """`model.fit` began: the fit-th of the process, counted from 0."""
 
     fit: int
     epochs: int
     steps_per_epoch: int | None  # None when the input does not know its length
+    # what is known of the input (adapter, batch size, shapes, digest); of a loop of the script's
+    # own, its `adapter` is one of `LOOPS`
     data: dict[str, JsonValue] = field(default_factory=dict)
+    # what of the input could hold less in memory, in the same order
     large_buffers: list[str] = field(default_factory=list)
 
 
@@ -94,10 +90,7 @@ class InputExhausted(Event):
 
 
 class NonFiniteLoss(Event):
-    """The first step whose loss is NaN or infinite.
-
-    recent: the losses of the steps before it, the oldest first.
-    """
+    """The first step whose loss is NaN or infinite."""
 
     step: int
     epoch: int
@@ -105,20 +98,19 @@ class NonFiniteLoss(Event):
     metric: str
     value: str
     last_finite: float | None
+    # the losses of the steps before it, the oldest first
     recent: list[float] = field(default_factory=list)
     learning_rate: float | None = None  # of the optimizer after that step, None when not known
 
 
 class BatchSkipped(Event):
-    """A batch was not trained on, after a rollback or since it cannot be read.
-
-    found: what of it is NaN or infinite, one phrase each; or the error of its reading.
-    """
+    """A batch was not trained on, after a rollback or since it cannot be read."""
 
     step: int  # that it would have been; step_in_epoch counts from 1
     epoch: int
     step_in_epoch: int
     file: str  # with its arrays, for NumPy; empty where it was not written
+    # what of it is NaN or infinite, one phrase each; or the error of its reading
     found: list[str] = field(default_factory=list)
 
 
@@ -132,10 +124,7 @@ class NonFiniteLocated(Event):
 
 
 class StepMemory(Event):
-    """What training steps took in a process that was run to measure that, up to now.
-
-    devices: the most that TensorFlow's allocator had taken of each.
-    """
+    """What training steps took in a process that was run to measure that, up to now."""
 
     share: float  # of the script's own batch; 0 before the first step
     records: int  # in the batch, 0 where nobody knows
@@ -143,15 +132,13 @@ class StepMemory(Event):
     mapped_files_bytes: int = 0  # of it, what the kernel could read again from files
     children_bytes: int = 0  # what the script's own processes hold, without what is shared
     state_bytes: int = 0  # of all variables
+    # the most that TensorFlow's allocator had taken of each
     devices: dict[str, int] = field(default_factory=dict)
     error: str = ""  # that ended the steps for want of memory, else empty
 
 
 class StopTrainingSet(Event):
-    """`model.stop_training` became true, and who set it.
-
-    watched: what the callback monitors (monitor, patience, best, ...).
-    """
+    """`model.stop_training` became true, and who set it."""
 
     step: int
     epoch: int
@@ -159,24 +146,23 @@ class StopTrainingSet(Event):
     file: str
     line: int
     function: str
+    # what the callback monitors (monitor, patience, best, ...)
     watched: dict[str, JsonValue] = field(default_factory=dict)
 
 
 class ExceptionRaised(Event):
-    """An exception left the script uncaught.
-
-    file, line, function: the innermost frame of the user's own code.
-    bases: class names of the exception's bases, outermost last.
-    """
+    """An exception left the script uncaught."""
 
     class_name: str
     message: str
+    # `file`, `line`, `function`: the innermost frame of the user's own code
     file: str
     line: int
     function: str
     callback: str  # class name of the callback it was raised in, or empty
     phase: str
     traceback: str
+    # class names of the exception's bases, outermost last
     bases: list[str] = field(default_factory=list)
 
 

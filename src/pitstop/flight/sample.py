@@ -11,13 +11,10 @@ MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
 
 class Resource(Frozen):
-    """Something limited.
+    """Something limited."""
 
-    Attributes:
-        name: "memory" or "disk" (bytes), "open_files" (descriptors of the trainer) or
-            "tasks" (processes and threads).
-    """
-
+    # "memory" or "disk" (bytes), "open_files" (descriptors of the trainer) or "tasks" (processes
+    # and threads)
     name: str
     place: str  # which one: the mount, "cgroup" or "machine"
     used: float  # what counts towards a growth
@@ -61,20 +58,17 @@ TRAINER, CHILD = "trainer", "child"
 
 
 class ProcessSample(Frozen):
-    """One process of the run.
-
-    Attributes:
-        role: "trainer" (the process that trains), "child" (what else the command
-            started: data workers), "supervisor", "persister", "uploader".
-        private_bytes: anonymous and shared memory and what of it is swapped out: what
-            does not go away by dropping the cache of files.
-    """
+    """One process of the run."""
 
     pid: int
+    # "trainer" (the process that trains), "child" (what else the command started: data workers),
+    # "supervisor", "persister", "uploader"
     role: str
     name: str  # as the kernel knows it, at most 15 characters
     state: str  # one letter: R runs, S sleeps, D waits for a device, T is stopped, Z has ended
     rss_bytes: int = 0  # memory that it occupies, shared pages counted in each process
+    # anonymous and shared memory and what of it is swapped out: what does not go away by dropping
+    # the cache of files
     private_bytes: int = 0
     cpu_seconds: float = 0.0
     threads: int = 0
@@ -114,12 +108,7 @@ class DiskSample(Frozen):
 
 
 class GpuSample(Frozen):
-    """One GPU, as NVML shows it.
-
-    Attributes:
-        throttled: reasons for which its clock is held down, empty mostly.
-        xid: number of the last critical error seen in the run, see NVIDIA's list of Xids.
-    """
+    """One GPU, as NVML shows it."""
 
     index: int
     name: str
@@ -127,8 +116,10 @@ class GpuSample(Frozen):
     total_bytes: int | None = None
     own_bytes: int | None = None
     utilization: float | None = None  # share of the last moments in which it computed
+    # reasons for which its clock is held down, empty mostly
     throttled: list[str] = field(default_factory=list)
     ecc_errors: int | None = None
+    # number of the last critical error seen in the run, see NVIDIA's list of Xids
     xid: int | None = None
 
 
@@ -141,17 +132,10 @@ class AllocatorSample(Frozen):
 
 
 class TrainingSample(Frozen):
-    """Where the training is, and what it told last of itself.
-
-    Attributes:
-        fit, epoch: both counted from 0; `epochs` 0 when not known.
-        told_seconds: when the fields below were told, seconds since the epoch;
-            None: nothing was.
-        step_seconds: steps took, all in all, waiting for input included, in the same
-            time; None where the input's share is not measured.
-    """
+    """Where the training is, and what it told last of itself."""
 
     step: int  # steps completed over the whole run
+    # `fit`, `epoch`: both counted from 0; `epochs` 0 when not known
     fit: int
     epoch: int
     epochs: int
@@ -162,10 +146,13 @@ class TrainingSample(Frozen):
     rate: float | None = None
     snapshot_step: int | None = None
     checkpoint_step: int | None = None
+    # when the fields below were told, seconds since the epoch; None: nothing was
     told_seconds: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
     input_seconds: float | None = None  # waited for input, all in all, as far as that is measured
+    # steps took, all in all, waiting for input included, in the same time; None where the input's
+    # share is not measured
     step_seconds: float | None = None
     python_blocks: int | None = None
     allocators: list[AllocatorSample] = field(default_factory=list)

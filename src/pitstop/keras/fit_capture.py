@@ -13,17 +13,14 @@ from pitstop.keras import fit_state
 
 @dataclass
 class FitPosition:
-    """Counts the steps of one `fit`.
-
-    Attributes:
-        has_returned: the train function has; the callbacks behind the step are still running.
-    """
+    """Counts the steps of one `fit`."""
 
     fit: int  # which one of the process, counted from 0
     step: int  # training steps completed over the whole run
     epoch: int = 0
     step_in_epoch: int = 0
     steps_this_attempt: int = 0  # steps that this `fit` has completed since it began or went on
+    # the train function has; the callbacks behind the step are still running
     has_returned: bool = False
 
     @property

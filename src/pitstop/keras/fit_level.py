@@ -149,20 +149,15 @@ _NAMED = 3
 
 
 class FitLevel:
-    """The levels of the parts of a `fit`, put together and told.
-
-    Attributes:
-        step: what the training step does, and who else does it; None where it keeps
-            nothing hidden.
-        shared: what random generators make of it that the input shares with callbacks.
-        deviation: why the training is not what it would have been without an interruption;
-            empty where it is.
-    """
+    """The levels of the parts of a `fit`, put together and told."""
 
     def __init__(self, session: Session | None = None) -> None:
+        # what the training step does, and who else does it; None where it keeps nothing hidden
         self.step: Exactness | None = level_of_process(session)
+        # what random generators make of it that the input shares with callbacks
         self.shared: Exactness | None = None
         self.unverified: list[str] = []  # names of what is not restored
+        # why the training is not what it would have been without an interruption; empty where it is
         self.deviation = ""
         self._reported: Exactness | None = None
 

@@ -39,14 +39,7 @@ from pitstop.tensorflow.variables import VariableRegistry
 
 
 class FitRun:
-    """The `fit` call that is being watched.
-
-    Attributes:
-        validation: the data that `fit` validates with.
-        raised: the exception that it ended in, see `caught_exception`.
-        silenced: callbacks that do not act, by class; of a step in the open only.
-        held: the cut at the end of the epoch's steps, kept until the next ones begin.
-    """
+    """The `fit` call that is being watched."""
 
     def __init__(
         self,
@@ -60,6 +53,7 @@ class FitRun:
     ) -> None:
         self.session = session
         self.identity = beginning.identity  # what is trained; None where nobody could tell
+        # the exception that it ended in, see `caught_exception`
         self.raised: dict[str, Any] | None = None
         self.model = model
         self._private = private_of(model)
@@ -68,10 +62,13 @@ class FitRun:
         self.callbacks: Any = None
         in_parts = self._shares_input() or bool(arguments.get("validation_steps"))
         data = arguments.get("validation_data")
+        # the data that `fit` validates with
         self.validation = ValidationInput(data, epochs, is_shared=in_parts)
         self.position = FitPosition(beginning.index, step)  # where it stands
         self.numbers = StepNumbers()  # what the last training step returned
+        # callbacks that do not act, by class; of a step in the open only
         self.silenced: list[str] = []
+        # the cut at the end of the epoch's steps, kept until the next ones begin
         self.held: StateCapture | None = None
         self._stepping = False
         self.parts = FitLevel(session)  # how exact it is

@@ -137,12 +137,7 @@ class FreshIterator:
 
 @dataclass
 class InputState:
-    """Follows the training input of one `fit`.
-
-    Attributes:
-        random: random streams when the present iterator was created.
-        variables: values of the variables in its functions, at that time.
-    """
+    """Follows the training input of one `fit`."""
 
     native: bool  # its iterators can give their state
     of_arrays: bool = False  # the input is arrays, not a pipeline of the script's
@@ -150,8 +145,10 @@ class InputState:
     anew: bool = False  # a resume begins at its beginning: workers of a cluster read it
     drawn: int = 0  # batches drawn from the present iterator
     created: int = 0  # iterators created so far; each advances the shuffle's seed stream
+    # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None behind other adapters
+    # values of the variables in its functions, at that time
     variables: list[Any] = field(default_factory=list)
     level: Exactness = EXACT  # exactness of the way this input is saved
     by_replay: bool = False

@@ -23,21 +23,18 @@ _WORKERS = (
 
 
 class LegacyAdapter:
-    """A data adapter of Keras 2.
-
-    Attributes:
-        kind: "arrays", "dataset", "python" for what is code of the script, or "workers" where each
-            worker of a cluster reads for itself.
-        sequence: the `Sequence` that it reads; None for other data.
-        shapes: of the tensors of the batch that was looked at; empty where none was.
-        doubt: why what it reads cannot be repeated; empty where it can be.
-    """
+    """A data adapter of Keras 2."""
 
     def __init__(self, adapter: Any, arguments: dict[str, Any], *, on_workers: bool) -> None:
         self.name = type(adapter).__name__  # of its class
+        # "arrays", "dataset", "python" for what is code of the script, or "workers" where each
+        # worker of a cluster reads for itself
         self.kind = "workers" if on_workers else _KINDS.get(self.name, "python")
+        # the `Sequence` that it reads; None for other data
         self.sequence = getattr(adapter, "_keras_sequence", None)
+        # why what it reads cannot be repeated; empty where it can be
         self.doubt = _doubt(self.name, arguments)
+        # of the tensors of the batch that was looked at; empty where none was
         self.shapes: tuple[tuple[int, ...], ...] = getattr(adapter, SHAPES, ())
         self._adapter = adapter
 

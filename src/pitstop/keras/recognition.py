@@ -46,18 +46,15 @@ _ANEW = Course(goes_on=False)
 
 @dataclass(frozen=True)
 class FitBeginning:
-    """A `fit` that begins.
-
-    Attributes:
-        point: the state that it goes on from, None to train from its beginning.
-        left_out: finished trainings before it that the script has not come to.
-    """
+    """A `fit` that begins."""
 
     index: int  # its number in the run
     identity: Identity | None = None  # what it is; None where that could not be found out
+    # the state that it goes on from, None to train from its beginning
     point: RestorePoint | None = None
     course: Course = _ANEW  # why, and with which settings
     repeats: bool = False  # see `Session.start_steps`
+    # finished trainings before it that the script has not come to
     left_out: tuple[Identity, ...] = ()
     step: int = 0  # of the run, at which an earlier attempt had begun it
 

@@ -31,13 +31,7 @@ _SPLIT_SEQUENCE = Exactness(
 
 
 class TrainingInput:
-    """Follows Keras' iterator over the training data.
-
-    Attributes:
-        bad_records: what leaves out batches that cannot be read.
-        dataset: the `tf.data` pipeline, or what is in its place.
-        own_variables: those that the pipeline itself has brought to where they belong.
-    """
+    """Follows Keras' iterator over the training data."""
 
     def __init__(
         self,
@@ -54,9 +48,11 @@ class TrainingInput:
         self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
+        # those that the pipeline itself has brought to where they belong
         self.own_variables: list[Any] = []
         self._source = source
         self._streams = streams
+        # the `tf.data` pipeline, or what is in its place
         self.dataset = pipeline.of_one_device(source._distributed_dataset)
         is_alone = self.dataset is source._distributed_dataset and not is_shared
         self._fills = (
@@ -67,6 +63,7 @@ class TrainingInput:
         if self._fills:
             self._state.level = EXACT
             self._state.replay_from_now_on("a cache() keeps the order of the first epoch")
+        # what leaves out batches that cannot be read
         self.bad_records = BadRecords(
             may_skip=skips_bad_records and input_state.goes_on_behind_an_error(self.dataset)
         )

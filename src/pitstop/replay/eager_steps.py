@@ -10,11 +10,7 @@ import tensorflow as tf
 
 
 class EagerSteps:
-    """Gradients that the script takes, and applies, by itself.
-
-    Attributes:
-        waiting: the thread that waits for what a strategy runs on its replicas; 0 for none.
-    """
+    """Gradients that the script takes, and applies, by itself."""
 
     def __init__(
         self,
@@ -27,6 +23,7 @@ class EagerSteps:
         self._records = records
         self._count = count
         self._gradients_taken = False
+        # the thread that waits for what a strategy runs on its replicas; 0 for none
         self.waiting = 0
         self._replicas_train = False
 

@@ -157,16 +157,13 @@ def facts(evidence: Evidence) -> Iterator[Fact]:
 
 
 class WhyReport(Frozen):
-    """Why each attempt of a run ended.
-
-    Attributes:
-        attempts: how far each of them came, the oldest first; empty for a log file.
-    """
+    """Why each attempt of a run ended."""
 
     name: str
     last: Diagnosis  # the newest attempt, or the one that was asked for
     earlier: tuple[Diagnosis, ...] = ()  # those before it, the oldest first
     damaged_lines: int = 0
+    # how far each of them came, the oldest first; empty for a log file
     attempts: tuple[AttemptProgress, ...] = ()
     timeline: Timeline | None = None  # of the last one, None where nothing was recorded
     facts: tuple[Fact, ...] = ()

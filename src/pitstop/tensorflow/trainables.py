@@ -92,17 +92,13 @@ class NamedVariable:
 
 @dataclass(frozen=True)
 class Trainables:
-    """What a script trains.
+    """What a script trains."""
 
-    Attributes:
-        objects: by name, what `tf.train.Checkpoint` can hold: models, modules,
-            optimizers, variables.
-        optimizer: the variables of the optimizers that are built.
-    """
-
+    # by name, what `tf.train.Checkpoint` can hold: models, modules, optimizers, variables
     objects: Mapping[str, Any]
     models: Mapping[str, Any]  # those of them that can be saved by themselves
     weights: tuple[NamedVariable, ...]  # the variables of all of them but optimizers
+    # the variables of the optimizers that are built
     optimizer: tuple[NamedVariable, ...] = field(default=())
 
     @property

@@ -65,21 +65,18 @@ _COMPLETE = re.compile(
 
 @dataclass(frozen=True)
 class LogProgress:
-    """One line that only a training that goes on prints.
+    """One line that only a training that goes on prints."""
 
-    Attributes:
-        number, group: of its line.
-        epoch, epochs: as printed; None where they are not.
-        is_nan, is_finite: what its loss is; neither where none is told.
-    """
-
+    # `number`, `group`: of its line
     number: int
     group: str
     state: str  # where the training was; another state means that it went on
+    # `epoch`, `epochs`: as printed; None where they are not
     epoch: int | None = None
     epochs: int | None = None
     done: int | None = None
     total: int | None = None
+    # `is_nan`, `is_finite`: what its loss is; neither where none is told
     is_nan: bool = False
     is_finite: bool = False
     is_told: bool = False  # a loop of the script tells there how the epoch went, which is over

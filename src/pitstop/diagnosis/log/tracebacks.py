@@ -68,13 +68,10 @@ _MOST_GAP_LINES = 6
 
 @dataclass(frozen=True)
 class Traceback:
-    """What was printed of one exception, with those that it was raised from.
-
-    Attributes:
-        first, last: numbers of its first and last line.
-    """
+    """What was printed of one exception, with those that it was raised from."""
 
     chain: tuple[Raised, ...]  # in the order of printing
+    # `first`, `last`: numbers of its first and last line
     first: int
     last: int
     title: int  # number of the line that names the last exception of the chain

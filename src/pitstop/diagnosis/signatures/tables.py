@@ -122,23 +122,21 @@ class Signature(Frozen):
     """What an exception or a line looks like, and what it means.
 
     An exception fits by its `message`, or by its class or package alone.
-
-    Attributes:
-        message: pattern that the message must contain; None for any message.
-        classes: with `message` or `places`: the class or a base must be one of these.
-        places: one of these the traceback must go through; empty for anywhere.
-        line: pattern of whole lines, for those that no exception stands behind.
     """
 
     cause: CauseId | None  # None where the groups of `line` decide (`signal`, or an exit `code`)
     headline: str
     advice: tuple[str, ...] = ()
     name: str = ""  # by which code asks for it; mostly empty
+    # pattern that the message must contain; None for any message
     message: re.Pattern[str] | None = None
+    # with `message` or `places`: the class or a base must be one of these
     classes: frozenset[str] = frozenset()
     alone: frozenset[str] = frozenset()  # classes that tell enough without a message
     packages: frozenset[str] = frozenset()  # packages whose classes tell enough without a message
+    # one of these the traceback must go through; empty for anywhere
     places: frozenset[str] = frozenset()
+    # pattern of whole lines, for those that no exception stands behind
     line: re.Pattern[str] | None = None
     weight: Weight = Weight.VERDICT  # of the line, against other clues
     limit: str = ""  # the process limit that belongs to it, see `TrainerExited.limits`

@@ -32,13 +32,11 @@ class ScriptState:
 
     A reader of the input may be ahead of the steps; what only the input leads to
     is then saved when its iterator is created, and all else at the cut.
-
-    Attributes:
-        unverified: names of what has changed and is not saved; of the last capture.
     """
 
     def __init__(self, library: Library) -> None:
         self.baseline: dict[str, Node] = {}
+        # names of what has changed and is not saved; of the last capture
         self.unverified: list[str] = []
         self._of_input: dict[str, Node] = {}
         self._of_rest: dict[str, Node] = {}

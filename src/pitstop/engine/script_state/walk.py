@@ -36,27 +36,20 @@ _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyT
 
 @dataclass
 class Node:
-    """Something that holds content.
+    """Something that holds content."""
 
-    Attributes:
-        kind: "list", "dict", ..., "array", "table", "iterator", "object", "function", "class",
-            "module"; "library" for attributes of the script on an object of a library's;
-            "elsewhere" for what is saved by other means; "unreadable".
-        named: of a module, the names that code of the script looks for in it, there or not.
-    """
-
+    # "list", "dict", ..., "array", "table", "iterator", "object", "function", "class", "module";
+    # "library" for attributes of the script on an object of a library's; "elsewhere" for what is
+    # saved by other means; "unreadable"
     kind: str
     form: str  # how another one is made: the name of its class
     content: Any  # frozen; fields by name, or items; None while it is not known
+    # of a module, the names that code of the script looks for in it, there or not
     named: frozenset[str] = frozenset()
 
 
 class Walk:
-    """One walk over what the training calls.
-
-    Attributes:
-        unreadable: names of objects that could not be looked at, and why.
-    """
+    """One walk over what the training calls."""
 
     def __init__(
         self,
@@ -67,6 +60,7 @@ class Walk:
     ) -> None:
         """`known` are nodes of an earlier walk, whose code is not looked at again."""
         self.nodes: dict[str, Node] = {}
+        # names of objects that could not be looked at, and why
         self.unreadable: dict[str, str] = {}
         self.is_complete = True
         self._known = known
