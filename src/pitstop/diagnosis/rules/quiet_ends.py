@@ -191,7 +191,7 @@ def exit_called(evidence: Evidence) -> Finding | None:
     call = _exit_call(evidence)
     if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
         return None
-    is_said = not _is_number(call.code) and call.how not in SIGNALLING
+    is_said = not _is_number(call.code) and call.how not in events.SIGNALLING
     words = f' with the message "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
     return tell(
