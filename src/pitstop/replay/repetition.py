@@ -1,17 +1,15 @@
-"""A loop that an earlier attempt began: recorded calls are answered, output is held back."""
+"""A loop that an earlier attempt began: its recorded calls are answered, not computed."""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
-from pitstop.engine.leaving import Refused, flush_output
+from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.step_recorder import began_seconds
@@ -23,46 +21,10 @@ from pitstop.replay import loop_identity, record, values
 from pitstop.replay.closures import Closures
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
+from pitstop.replay.muted_output import MutedOutput
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
-
-
-class MutedOutput:
-    """Leads stdout and stderr to nowhere, by descriptor: libraries print too."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, int] = {}
-        self._excepthook = sys.excepthook
-
-    def begin(self) -> None:
-        flush_output()
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        for fd in (1, 2):
-            with contextlib.suppress(OSError):  # the script may have closed it
-                self._kept[fd] = os.dup(fd)
-                os.dup2(nowhere, fd)
-        os.close(nowhere)
-        self._excepthook = sys.excepthook
-        sys.excepthook = self._show
-
-    def end(self) -> None:
-        if not self._kept:
-            return
-        flush_output()
-        for fd, kept in self._kept.items():
-            os.dup2(kept, fd)
-            os.close(kept)
-        self._kept.clear()
-        if sys.excepthook == self._show:
-            sys.excepthook = self._excepthook
-
-    def _show(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        self.end()
-        self._excepthook(kind, error, trace)
-
 
 _REMEDY = (
     "Undo the change, or start over with --new. A loop with pitstop.start may be changed during "

@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-from pitstop.replay.repetition import MutedOutput
+from pitstop.replay.muted_output import MutedOutput
 
 _SCRIPT = """
 import os, sys
-from pitstop.replay.repetition import MutedOutput
+from pitstop.replay.muted_output import MutedOutput
 print("before")
 muted = MutedOutput()
 muted.begin()
