@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.cli.why import ending_of
+from pitstop.cli.diagnose import ending_of
 from pitstop.diagnosis import CAUSES, Finding, diagnose, load
 from tests.source_tree import ROOT
 

@@ -8,14 +8,12 @@ import sys
 from collections.abc import Sequence
 
 import click
-from click.shell_completion import get_completion_class
 
 import pitstop
-from pitstop.cli.echo import tell, tell_json
+from pitstop.cli.echo import tell_json
 from pitstop.errors import (
     CommandNotExecutable,
     CommandNotFound,
-    InternalFault,
     PitstopError,
     UserError,
 )
@@ -42,16 +40,10 @@ COMMANDS = (
     "plan",
     "completion",
 )
-_MODULES = {
-    "checkpoint": "checkpoints",
-    "completion": "commands",
-    "diagnose": "why",
-    "ls": "status",
-}
 
 
 class LazyGroup(click.Group):
-    """Each command lies in the module of its name, `find-nan` in `find_nan`, or of a relative."""
+    """Each command lies in a module of its own, and has its name: `find-nan` in `find_nan`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -60,8 +52,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"pitstop.cli.{_MODULES.get(name, name)}")
-        command: click.Command = getattr(module, name)
+        command: click.Command = getattr(importlib.import_module(f"pitstop.cli.{name}"), name)
         return command
 
 
@@ -110,23 +101,3 @@ def call(arguments: Sequence[str] | None) -> int:
     except click.Abort:
         return _EXIT_INTERRUPTED
     return code
-
-
-_SHELLS = ("bash", "zsh", "fish")
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(_SHELLS))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    r"""Print the shell code that completes commands, options and run names in SHELL.
-
-    \b
-    bash: eval "$(pitstop completion bash)"        in ~/.bashrc
-    zsh:  eval "$(pitstop completion zsh)"         in ~/.zshrc
-    fish: pitstop completion fish | source         in ~/.config/fish/config.fish
-    """
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise InternalFault(f"This version of click does not support completion in {shell}.")
-    tell(kind(context.find_root().command, {}, "pitstop", "_PITSTOP_COMPLETE").source())

@@ -1,8 +1,7 @@
-"""`pitstop why`, `pitstop diagnose`."""
+"""`pitstop why`."""
 
 from __future__ import annotations
 
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from pitstop import report
 from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.quantities import Quantity
 from pitstop.errors import RunNotFound
-from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
 from pitstop.report.gang import GangReport, MemberReport, ended_seconds, of_members
@@ -76,47 +73,3 @@ def _of_folder(folder: RunFolder, attempt: int | None) -> tuple[WhyReport, Path 
         found = replace(found, last=replace(found.last, state=SUSPENDED))
     left = folder.attempt_dir(found.last.attempt) / files.PAGE
     return found, left if left.exists() else None
-
-
-def parse_signal(text: str) -> str:
-    try:
-        if text.isdigit():
-            return signal.Signals(int(text)).name
-        return signal.Signals["SIG" + text.upper().removeprefix("SIG")].name
-    except (KeyError, ValueError):
-        raise ValueError(f"{text} is not a signal") from None
-
-
-_SIGNAL = Quantity("signal", parse_signal)
-
-
-@click.command()
-@click.argument("log", type=click.Path(path_type=Path))
-@click.option("--exit-code", type=click.IntRange(0, 255), help="Its exit code (`echo $?`).")
-@click.option("--signal", "signal_name", type=_SIGNAL, help="Signal that killed it: 9, SIGKILL.")
-@report_forms
-def diagnose(
-    log: Path,
-    *,
-    exit_code: int | None,
-    signal_name: str | None,
-    forms: OutputFormats,
-) -> None:
-    """Explain why a training stopped, from its LOG alone.
-
-    For trainings that did not run under Pitstop.  Lists what a log cannot show.
-    Give the exit code or the signal if you know it: it helps a lot.
-    """
-    if exit_code is not None and signal_name is not None:
-        raise click.UsageError("--exit-code and --signal cannot be used together.")
-    code, name = ending_of(exit_code, signal_name or "")
-    found = report.why_log(log, exit_code=code, signal=name)
-    deliver(found, None, forms)
-
-
-def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
-    """A shell tells of a signal by an exit code above 128."""
-    numbers = {each.value for each in signal.Signals}
-    if exit_code is None or exit_code - EXIT_SIGNALLED not in numbers:
-        return exit_code, signal_name
-    return None, signal.Signals(exit_code - EXIT_SIGNALLED).name

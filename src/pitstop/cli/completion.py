@@ -1,0 +1,28 @@
+"""`pitstop completion`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from pitstop.cli.echo import tell
+from pitstop.errors import InternalFault
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    r"""Print the shell code that completes commands, options and run names in SHELL.
+
+    \b
+    bash: eval "$(pitstop completion bash)"        in ~/.bashrc
+    zsh:  eval "$(pitstop completion zsh)"         in ~/.zshrc
+    fish: pitstop completion fish | source         in ~/.config/fish/config.fish
+    """
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise InternalFault(f"This version of click does not support completion in {shell}.")
+    tell(kind(context.find_root().command, {}, "pitstop", "_PITSTOP_COMPLETE").source())

@@ -1,0 +1,70 @@
+"""`pitstop ls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from pitstop.cli.chosen_run import runs_of_script
+from pitstop.cli.echo import tell, tell_json
+from pitstop.cli.places import PLACE, fetched, find_remote_runs
+from pitstop.events import JsonValue
+from pitstop.remote.place import RemotePlace
+from pitstop.store.run_folder import find_runs
+from pitstop.supervisor.control.live_run import status_at, statuses_at
+from pitstop.supervisor.runs.choice import RUNS
+from pitstop.supervisor.status import Status
+
+_COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
+
+
+@click.command()
+@click.argument("folder", type=PLACE, default=RUNS)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list with one object per run.")
+@click.pass_context
+def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
+    """List the runs under FOLDER (default: runs/), under a URL, or of a script by its name."""
+    found = list(_statuses(context, folder))
+    if as_json:
+        tell_json([counted(status) for status in found])
+    elif found:
+        print_table(found)
+    else:
+        tell(f"There is no run under {folder}/.")
+
+
+def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
+    if isinstance(folder, Path):
+        of_script = (run.path for run in runs_of_script(str(folder)))
+        yield from statuses_at(find_runs(folder) or list(of_script))
+        return
+    for place in find_remote_runs(folder):
+        yield replace(status_at(fetched(context, place)), run_dir=place.url)
+
+
+def counted(status: Status) -> dict[str, JsonValue]:
+    """The status for programs, its epochs counted from 1 as the text counts them."""
+    found = status.to_json()
+    epochs = {"epoch": status.epoch, "best_epoch": status.best_epoch}
+    return found | {name: epoch + 1 for name, epoch in epochs.items() if epoch is not None}
+
+
+def print_table(found: Sequence[Status]) -> None:
+    rows = [_COLUMNS, *(_row(status) for status in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        tell("  ".join(cells).rstrip())
+
+
+def _row(status: Status) -> tuple[str, ...]:
+    epoch = None if status.epoch is None else status.epoch + 1
+    numbers = (status.step, epoch, status.checkpoint_step, status.attempt or None)
+    counts = ("-" if n is None else str(n) for n in numbers)
+    loss = f"{status.loss:.4g}" if isinstance(status.loss, float) else status.loss or "-"
+    value, name = status.best_value, status.best_metric
+    best = "-" if value is None else f"{name} {value:.4g}"
+    return (status.run_dir, status.state, *counts, loss, best)
