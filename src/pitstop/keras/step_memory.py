@@ -17,7 +17,7 @@ from pitstop.keras.fit_on_workers import FitOnWorkers
 from pitstop.keras.fit_run import FitRun
 from pitstop.machine import memory
 from pitstop.machine.memory import available_bytes
-from pitstop.tensorflow import devices
+from pitstop.tensorflow import step_memory
 
 _MOST_SECONDS = 15.0
 _FEWER_STEPS = 3
@@ -35,7 +35,7 @@ def look(run: FitRun) -> None:
     if isinstance(run, FitOnWorkers):
         refuse(run.session, NotExportable("The steps run on the workers of a cluster, not here."))
     started = time.monotonic()
-    told = [devices.now(0)]
+    told = [step_memory.now(0)]
     run.session.report(told[0])
     batch = next(run.input.iterator)
     while len(told) == 1 or _goes_on(told, started):
@@ -50,16 +50,16 @@ def _measured(run: FitRun, batch: Any, share: float) -> StepMemory:
     if share != 1 and not records:
         refuse(run.session, NotExportable("Its batches are not dense tensors."))
     wanted = max(1, int(records * share))
-    devices.forget_peaks()
+    step_memory.forget_peaks()
     error = ""
     try:
         if share != 1:
             _run_steps(run, _repeated(run, batch, wanted), _FEWER_STEPS)
-        elif not _run_steps(run, run.input.iterator, devices.STEPS) and records:
-            _run_steps(run, _repeated(run, batch, wanted), devices.STEPS)
+        elif not _run_steps(run, run.input.iterator, step_memory.STEPS) and records:
+            _run_steps(run, _repeated(run, batch, wanted), step_memory.STEPS)
     except _OUT_OF_MEMORY as problem:
         error = f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
-    return devices.now(share, wanted, error)
+    return step_memory.now(share, wanted, error)
 
 
 def _run_steps(run: FitRun, iterator: Any, quiet_steps: int) -> bool:

@@ -1,8 +1,7 @@
-"""What a process computes with: accelerators, versions of the frameworks, memory."""
+"""What a process computes with: accelerators, and versions of the frameworks."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -11,49 +10,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.export_order import ExportEnded
-from pitstop.engine.leaving import end_process
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, level_of_members
-from pitstop.events import StepMemory
-from pitstop.flight import processes
 from pitstop.link.settings import MIXED_PRECISION
-from pitstop.machine import memory
 from pitstop.tensorflow import private
-from pitstop.tensorflow.variables import REGISTRY
-
-STEPS = 10  # so many show it: arenas of the allocator and threads are there by then
-
-
-def forget_peaks() -> None:
-    memory.forget_peak()
-    for device in tf.config.list_logical_devices("GPU"):
-        tf.config.experimental.reset_memory_stats(device.name.removeprefix("/device:"))
-
-
-def now(share: float, records: int = 0, error: str = "") -> StepMemory:
-    """The peaks until now, of steps with this share of the script's batch; 0 for none yet."""
-    # On a device steps are only scheduled.
-    tf.test.experimental.sync_devices()
-    children = processes.descendants([os.getpid()])
-    samples = (processes.read(pid, "") for pid in children)
-    return StepMemory(
-        share,
-        records,
-        memory.peak_bytes(),
-        memory.mapped_files_bytes(),
-        sum(each.private_bytes or 0 for each in samples if each is not None),
-        sum(each.spec.size_bytes for each in REGISTRY.hold().tensors) if share else 0,
-        {each["device"]: each["peak_bytes"] for each in allocators()},
-        error,
-    )
-
-
-def tell_loop(session: Session, done: int) -> None:
-    if session.settings.measure_from and done >= STEPS:
-        session.report(now(1.0))
-        end_process(ExportEnded(0))
-
 
 _CPU = "CPU"
 

@@ -12,7 +12,7 @@ from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateC
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord
-from pitstop.tensorflow import devices, randomness
+from pitstop.tensorflow import randomness, step_memory
 from pitstop.tensorflow.devices import allocators, computed_with
 from pitstop.tensorflow.variables import HeldVariables
 
@@ -48,7 +48,7 @@ class ScriptLoop:
         self.boundary.record(record)
         if loss is not None:
             self.session.losses.note((self.step, 0, self.done), loss)
-        devices.tell_loop(self.session, self.done)
+        step_memory.tell_loop(self.session, self.done)
 
     def reach(self, now_ns: int, metrics: dict[str, float] | None = None) -> None:
         self.boundary.reach(self.step, 0, self.done, self._loss, now_ns)
