@@ -6,13 +6,18 @@ Libraries are opened only where they are asked for.
 
 from __future__ import annotations
 
+import csv
 import functools
+import gc
+import io
 import sys
 import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from pitstop.engine.witness import is_user_file
 
@@ -209,6 +214,12 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     # `draw = generator.random` holds the generator.
     types.BuiltinFunctionType: lambda name, each: iter([(name, each.__self__)]),
     functools.partial: lambda name, each: _of_items(name, [each.func, each.args, each.keywords]),
+    np.vectorize: lambda name, each: iter([(name, each.pyfunc)]),
+    # They have no attribute for it.
+    **dict.fromkeys(
+        (np.ufunc, type(csv.writer(io.StringIO()))),
+        lambda name, each: _of_items(name, filter(callable, gc.get_referents(each))),
+    ),
     functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
     weakref.ref: lambda name, each: iter([(name, each())]),

@@ -43,6 +43,7 @@ import queue
 import threading
 import typing
 import weakref
+import numpy
 
 class Phase(enum.Enum):
     WARM = 1
@@ -98,6 +99,21 @@ def noted(value):
 def weight(value):
     return len(seen)
 
+class Drawn:
+    def __init__(self, seen):
+        self.seen = seen
+    def __call__(self, value):
+        self.seen.append(value)
+        return value
+
+class Only:
+    made = None
+    def __new__(cls):
+        if cls.made is None:
+            cls.made = super().__new__(cls)
+            cls.made.count = 0
+        return cls.made
+
 class Held:
     class Inside:
         hits = 0
@@ -144,6 +160,9 @@ class Rule:
         self.good = threading.Event()
         self.note = functools.partial(list.append, [])
         self.view = memoryview(array.array("i", range(3)))
+        self.drawn = numpy.vectorize(Drawn([1]), otypes=[float])
+        self.turned = numpy.frompyfunc(Drawn([2]), 1, 1)
+        self.only = None
 
     def act(self, value):
         self.phase = Phase.MAIN
@@ -171,6 +190,10 @@ class Rule:
         self.good.set()
         self.note(value)
         self.view[1] = value
+        self.drawn([value])
+        self.turned([value, value])
+        self.only = Only()
+        self.only.count += value
         return next(self.turns), next(self.numbers), next(self.order)
 """
 
@@ -215,6 +238,9 @@ def test_each_kind_comes_back(run: Any) -> None:
     assert twin.known[script.Rule.act] == [0, 2, 3, 4]
     assert twin.good.is_set()
     assert (twin.note.args[0], twin.view.tolist()) == ([2, 3, 4], [0, 4, 2])
+    assert twin.drawn.pyfunc.seen == [1, 2, 3, 4]
+    assert list(twin.turned([5])) == [5]
+    assert (twin.only.count, twin.only) == (9, script.Only())
     assert twin.queues == {2: {"n": 1}, 3: {"n": 1}, 4: {"n": 1}}
     assert twin.queues["new"]["n"] == 0
     assert twin.act(5) == rule.act(5) == ("a", 19, 2)
@@ -350,6 +376,15 @@ def test_an_object_of_a_library_with_a_lambda_in_it_is_named_when_it_changes(run
     saved_of(state)
     assert state.unverified == []
     rule.last["seen"] = 1
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_an_object_of_a_library_with_a_function_whose_memory_changes_is_named(run: Any) -> None:
+    rule, seen = run().Rule(), [1]
+    rule.last = collections.ChainMap({"scale": lambda value: value * seen[-1]})
+    state = begun(rule=rule)
+    seen.append(2)
     saved_of(state)
     assert any("rule.last" in name for name in state.unverified)
 

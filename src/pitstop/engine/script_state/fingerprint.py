@@ -25,7 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine import reachable
 from pitstop.engine.described import digest_of_text
+from pitstop.engine.script_state.holder import items_of
 
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20
@@ -39,6 +41,7 @@ _DISPLAYS = (
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
 _ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
 _VALUES = (int, float, str, bytes, list, dict, set)
+_MANY = (list, dict, set)
 _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
@@ -66,8 +69,11 @@ class _Sink:
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
         if issubclass(type(value), types.FunctionType | type):
-            # A lambda has no name by which pickle would find it.
-            return str(value.__qualname__)
+            # A lambda has no name by which pickle would find it; what it remembers may change.
+            cells = reachable.cells_of(value) if isinstance(value, types.FunctionType) else {}
+            held = [each for each in cells.values() if isinstance(each, _VALUES)]
+            told = [of_many(items_of(each)) if isinstance(each, _MANY) else each for each in held]
+            return f"{value.__qualname__} {told}"
         # Their state is saved elsewhere, and takes long to write.
         return _package(value) if _package(value) in _FRAMEWORKS else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,10 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
         or holder.is_plain_object(base)
         for base in found.__mro__
     )
-    is_made_by_object = getattr(found, "__new__", None) is object.__new__
-    return found if plain and is_made_by_object else None
+    # What one of the script's own does besides is refilled.
+    makes = getattr(found, "__new__", None)
+    is_plainly_made = makes is object.__new__ or isinstance(makes, types.FunctionType)
+    return found if plain and is_plainly_made else None
 
 
 def make(node: Node, modules: Mapping[str, Any]) -> Any:

@@ -27,9 +27,11 @@ MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
 _COLLECTIONS = (*holder.COLLECTIONS, "array")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
+_CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
-    *(types.MethodType, types.BuiltinFunctionType, functools.partial, types.GeneratorType),
+    *(types.MethodType, types.BuiltinFunctionType, types.GeneratorType),
     *(weakref.ref, memoryview, tuple, frozenset, fingerprint.CACHED),
+    *_CALLING,
 )
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
@@ -234,10 +236,11 @@ class Walk:
         if found is not None:
             # Which one it is can be told, and is not carried.
             return Opaque(type(value).__qualname__, found.name)
-        if kind is functools.partial:
-            # What its arguments hold is content of their own.
-            bound = (value.func, value.args, tuple(value.keywords.items()))
-            return Opaque("functools.partial", repr(self.freeze(bound, path)))
+        if kind in _CALLING:
+            # What they call, and its arguments, are content of their own.
+            behind = reachable.references(path, value, self._modules, is_open=False)
+            bound = [self.freeze(each, name) for name, each in behind]
+            return Opaque(f"{kind.__module__}.{kind.__qualname__}", repr(bound))
         try:
             array = self._library.array_of(value)
             if array is not None:
