@@ -221,6 +221,26 @@ def test_a_variable_that_a_step_will_give_to_the_model_is_missing(
     del kept
 
 
+def test_a_variable_is_missing_although_others_have_come_and_gone(
+    registry: VariableRegistry,
+) -> None:
+    kept = [tf.Variable(1.0, name="weight"), tf.Variable(2.0, name="total")]
+    saved = save(registry, _own_name)
+    resumed = VariableRegistry()
+    resumed.install()
+    weight, backup = tf.Variable(0.0, name="weight"), [tf.Variable(0.0), tf.Variable(0.0)]
+    del backup
+    assert resumed.missing(saved, _own_name)
+    total = tf.Variable(0.0, name="total")
+    assert not resumed.missing(saved, _own_name)
+    del kept, weight, total
+
+
+def _own_name(variable: Any) -> str:
+    name = str(variable.name).removesuffix(":0")
+    return "" if name == "Variable" else name
+
+
 @pytest.mark.parametrize("changed", [np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float64)])
 def test_a_changed_variable_is_named_and_nothing_is_assigned(
     registry: VariableRegistry, changed: Any

@@ -223,12 +223,17 @@ class VariableRegistry:
         return {"variables": len(self._created), "names": self.naming.counts()}
 
     def missing(self, saved: SavedState, path_of: PathOf = no_path) -> bool:
+        """Whether the state holds variables that are not created yet, or not the model's yet."""
+        described, present = saved_variables(saved), self._present(path_of)
         if self.only_owned:
-            return len(saved_variables(saved)) > len(self._present(path_of))
-        strangers = {each.index for each in self._present(path_of) if each.alive and not each.owned}
-        return any(
+            return len(described) > len(present)
+        alive = [each for each in present if each.alive]
+        strangers = {each.index for each in alive if not each.owned}
+        # Others may have been created before them: by a script that restores a backup first.
+        few = sum(item.owned for item in described) > len(alive) - len(strangers)
+        return few or any(
             item.index >= len(self._created) or (item.owned and item.index in strangers)
-            for item in saved_variables(saved)
+            for item in described
         )
 
     def restore(
