@@ -94,3 +94,17 @@ def test_files_opened_while_it_trains_are_not_heard_of(tmp_path: Path, attempt_d
     files.read_back(attempt_dir, _BEGAN_SECONDS)
     _written(tmp_path / "done.json", 10).read_text()
     assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack()
+
+
+def test_what_was_in_a_file_before_it_is_written_to_is_known(tmp_path: Path) -> None:
+    emptied, longer, large = (_written(tmp_path / name, 10) for name in ("a", "b", "c"))
+    for path in (emptied, longer, large):
+        path.write_text("left")
+        os.utime(path, (_BEGAN_SECONDS, _BEGAN_SECONDS))
+    os.truncate(large, 1 << 26)
+    os.utime(large, (_BEGAN_SECONDS, _BEGAN_SECONDS))
+    files = _listening()
+    for path, mode in ((emptied, "w"), (longer, "a"), (large, "w")):
+        with path.open(mode) as file:
+            file.write("new")
+    assert [files.content(path) for path in (emptied, longer, large)] == [b"left", b"left", None]

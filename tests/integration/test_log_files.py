@@ -36,7 +36,7 @@ def test_logs_hold_every_step_once(tmp_path: Path, baseline: Baseline, forked: I
     chain = Chain(ARGUMENTS, "kill@batch:13 stop@batch:24 kill@test:9", ("--every", "9steps"))
     alone = baseline(ARGUMENTS).parent
     interrupt_everywhere(chain, tmp_path, alone / "out.npz", forked)
-    for name in ("epochs.csv", "batches.jsonl"):
+    for name in ("epochs.csv", "batches.jsonl", "rows.csv", "lines.txt"):
         assert (tmp_path / name).read_text() == (alone / name).read_text()
     for kind in ("train", "validation"):
         expected = scalars(alone / "events" / kind)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,6 +12,7 @@ import keras
 import pytest
 import tensorflow as tf
 
+from pitstop.engine.earlier_files import EarlierFiles
 from pitstop.keras import open_files
 
 
@@ -41,7 +44,9 @@ def begun(path: Path, mode: str = "w") -> Logging:
 
 
 def captured(*callbacks: Any) -> list[dict[str, Any]]:
-    described: list[dict[str, Any]] = json.loads(json.dumps(open_files.capture(list(callbacks))))
+    described: list[dict[str, Any]] = json.loads(
+        json.dumps(open_files.capture(list(callbacks), []))
+    )
     return described
 
 
@@ -55,7 +60,7 @@ def test_a_log_goes_on_where_it_was_at_the_cut(tmp_path: Path, mode: str) -> Non
     stopped.close()
     kept = open_files.keep(described)
     resumed = begun(path, mode)
-    open_files.put_back([resumed], kept)
+    open_files.put_back([resumed], [], kept)
     resumed.write("again\n")
     resumed.close()
     assert path.read_text() == "before\nagain\n"
@@ -75,7 +80,7 @@ def test_a_log_that_the_script_has_moved_is_left_alone(tmp_path: Path) -> None:
     kept = open_files.keep(captured(stopped))
     stopped.close()
     resumed = begun(tmp_path / "another log")
-    open_files.put_back([resumed], kept)
+    open_files.put_back([resumed], [], kept)
     resumed.close()
     assert (tmp_path / "another log").read_text() == ""
     assert (tmp_path / "log").read_text() == "before"
@@ -86,7 +91,7 @@ def test_a_callback_that_is_gone_is_passed_by(tmp_path: Path) -> None:
     stopped.write("before")
     kept = open_files.keep(captured(stopped))
     stopped.close()
-    open_files.put_back([], kept)
+    open_files.put_back([], [], kept)
     assert (tmp_path / "log").read_text() == "before"
 
 
@@ -124,7 +129,7 @@ def test_a_csv_log_has_one_header(tmp_path: Path) -> None:
     stopped.on_train_end()
     kept = open_files.keep(described)
     resumed = new()
-    open_files.put_back([resumed], kept)
+    open_files.put_back([resumed], [], kept)
     resumed.on_epoch_end(1, {"loss": 0.25, "val_loss": 3.0})
     resumed.on_train_end()
     assert path.read_text().split() == ["epoch,loss,val_loss", "0,1.0,2.0", "1,0.25,3.0"]
@@ -142,7 +147,66 @@ def test_a_log_of_keras_2_goes_on_too(tmp_path: Path, mode: str) -> None:
     stopped.file.close()
     kept = open_files.keep(described)
     resumed.file = tf.io.gfile.GFile(path, mode)
-    open_files.put_back([resumed], kept)
+    open_files.put_back([resumed], [], kept)
     resumed.file.write("again\n")
     resumed.file.close()
     assert Path(path).read_text() == "before\nagain\n"
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_a_log_that_the_script_opens_goes_on_too(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, earlier = tmp_path / "log", EarlierFiles()
+    first = path.open(mode)
+    (log,) = _held(first)
+    first.write("before\n")
+    described = open_files.capture([], [log])
+    first.write("done again\n")
+    first.close()
+    os.utime(path, (1, 1))
+    earlier.listen()
+    monkeypatch.setattr(open_files, "EARLIER", earlier)
+    second = path.open(mode)
+    kept = open_files.keep(described)
+    open_files.put_back([], _held(second), kept)
+    second.write("again\n")
+    second.close()
+    assert path.read_text() == "before\nagain\n"
+
+
+def _held(file: IO[str]) -> list[Any]:
+    rows = csv.writer(file)
+    row = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: rows.writerow([epoch]))
+    return open_files.held_by_script([row])
+
+
+def test_a_finished_training_gives_back_what_its_logs_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, longer = (tmp_path / name for name in ("short", "longer"))
+    logs = [path.open("w") for path in (short, longer)]
+    for log in logs:
+        log.write("trained\n")
+    described = open_files.capture([], logs)
+    earlier = EarlierFiles()
+    earlier.listen()
+    monkeypatch.setattr(open_files, "EARLIER", earlier)
+    for log in logs:
+        log.close()
+    os.utime(short, (1, 1))
+    logs = [short.open("w"), longer.open("a")]
+    logs[1].write("more\n")
+    open_files.lengthen(logs, open_files.keep(described))
+    for log in logs:
+        log.close()
+    assert (short.read_text(), longer.read_text()) == ("trained\n", "trained\nmore\n")
+
+
+def test_files_that_are_written_by_place_are_no_logs(tmp_path: Path) -> None:
+    files = [(tmp_path / mode).open(mode) for mode in ("w+", "w")]
+    files[1].write("12")
+    files[1].seek(0)
+    assert open_files.capture([], open_files.held_by_script(files)) == []
+    for file in files:
+        file.close()

@@ -24,6 +24,7 @@ from pitstop.engine.made_folders import script_frame
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
 OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
+_MOST_KEPT_BYTES = 1 << 25
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _CODE = (".py", ".pyc", ".so", ".pth")
@@ -61,6 +62,7 @@ class EarlierFiles:
         self._own_databases: set[str] = set()
         self._continued: dict[str, float] = {}
         self._begun_anew: dict[str, BegunAnew] = {}
+        self._contents: dict[str, bytes] = {}
         self._began_seconds = math.inf
         self._since_seconds = 0.0
         self._doubt: Callable[[str], None] | None = None
@@ -78,6 +80,8 @@ class EarlierFiles:
         if not isinstance(path, str | bytes | os.PathLike) or _is_own_look(frame):
             return
         path = os.fsdecode(path)
+        if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
+            self._keep_content(path)
         if flags & os.O_TRUNC:
             self._note_begun_anew(path)
             return
@@ -151,8 +155,22 @@ class EarlierFiles:
             return False
         return _digest_of(path) != anew.content
 
+    def _keep_content(self, path: str) -> None:
+        """What the earlier attempts have left in a file that the script is about to write to."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        is_left = 0 < _changed_seconds(path) < self._started_seconds and not _is_code(path)
+        if is_left and self._doubt is None and path not in self._contents:
+            left_bytes = _MOST_KEPT_BYTES - sum(map(len, self._contents.values()))
+            if 0 <= _read(path, 0)[1] <= left_bytes:
+                self._contents[path] = _read(path, left_bytes)[0]
+
+    def content(self, path: Path) -> bytes | None:
+        """What was in a file before this attempt has written to it; None where nobody knows."""
+        return self._contents.get(str(path))
+
     def put_back(self, path: Path) -> None:
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
+        self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         if self._listening:
@@ -237,18 +255,25 @@ EARLIER = EarlierFiles()  # of this process
 
 
 def _digest_of(path: str) -> str:
+    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
+    content, size_bytes = _read(path, _MOST_BYTES)
+    digest = hashlib.blake2b(content, digest_size=12).hexdigest()
+    return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
+
+
+def _read(path: str, most_bytes: int) -> tuple[bytes, int]:
+    """What is in a file, no more than that, and its size; -1 for what is none."""
     if not Path(path).is_file():
-        return ""  # to open a pipe waits for who writes to it
+        return b"", -1  # to open a pipe waits for who writes to it
     try:
         with open(path, "rb") as file:  # noqa: PTH123  see `_is_own_look`
-            content = hashlib.blake2b(file.read(_MOST_BYTES), digest_size=12).hexdigest()
-            return f"{file.seek(0, os.SEEK_END)} {content}"
+            return file.read(most_bytes), file.seek(0, os.SEEK_END)
     except OSError:
-        return ""
+        return b"", -1
 
 
 def _is_own_look(frame: types.FrameType | None) -> bool:
-    return frame is not None and frame.f_code is _digest_of.__code__
+    return frame is not None and frame.f_code is _read.__code__
 
 
 def _changed_seconds(path: str) -> float:

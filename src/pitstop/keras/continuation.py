@@ -174,6 +174,7 @@ class Continuation:
             self._prepare_input()
             self._run.input.finish(self._saved)
         self._restore_state()
+        open_files.lengthen(self._run.logs, self._files)
         history = self._run.callbacks._history
         self._run.model.history = history
         seconds = round(time.monotonic() - started, 4)
@@ -235,7 +236,7 @@ class Continuation:
 
     def _restore_files(self) -> None:
         self._cut_event_files()
-        open_files.put_back(self._run.callbacks.callbacks, self._files)
+        open_files.put_back(self._run.callbacks.callbacks, self._run.logs, self._files)
         for kept in self._files:
             EARLIER.put_back(kept.path)
             if kept.missing_bytes:

@@ -19,7 +19,14 @@ from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.events import EpochEnded
-from pitstop.keras import callback_nodes, data_spec, fit_capture, step_numbers, stop_training
+from pitstop.keras import (
+    callback_nodes,
+    data_spec,
+    fit_capture,
+    open_files,
+    step_numbers,
+    stop_training,
+)
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.fit_level import FitLevel
@@ -68,6 +75,7 @@ class FitRun:
         self.numbers = StepNumbers()  # what the last training step returned
         # callbacks that do not act, by class; of a step in the open only
         self.silenced: list[str] = []
+        self.logs: list[Any] = []  # files that the script writes to
         # the cut at the end of the epoch's steps, kept until the next ones begin
         self.held: StateCapture | None = None
         self._stepping = False
@@ -93,6 +101,11 @@ class FitRun:
         self.look_for_streams()
         self.random_before = self.streams.capture()
         self.objects.begin(self.arguments, self.listed_callbacks())
+        self._look_for_logs()
+
+    @observing(spoils=True)
+    def _look_for_logs(self) -> None:
+        self.logs = open_files.held_by_script(self.listed_callbacks())
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:

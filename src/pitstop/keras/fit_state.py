@@ -17,7 +17,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
     return {
         "stop_training": bool(run.model.stop_training),
         "folders": MADE.paths,
-        "files": open_files.capture(callbacks),
+        "files": open_files.capture(callbacks, run.logs),
         "raised": run.raised,
         "events": run.event_files.capture(callbacks),
         "trackers": trackers.capture(),

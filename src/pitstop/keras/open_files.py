@@ -1,6 +1,7 @@
-"""The files that callbacks are writing: on a resume they go on where they were.
+"""The files that callbacks and the script are writing: on a resume they go on where they were.
 
 `on_train_begin` empties a log: the part up to the cut is read before, and put back behind it.
+Of a log that the script opens before it trains, it is read before the script opens it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +19,24 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine import reachable
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.made_folders import MADE, is_moved, moved
+from pitstop.engine.present_identity import names_on_stack
 from pitstop.keras import callback_nodes
 from pitstop.keras.packages import kinds
 
 _FIELDS = re.compile(r"\{[^{}]*\}")
 _MOST_BYTES = 1 << 30
+_FILES = (io.TextIOWrapper, io.BufferedWriter, io.FileIO)
 
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A file of a callback as it was at the cut.
+    """A file as it was at the cut.
 
-    `attribute` holds the file object; `size_bytes` is that of the cut, `content` what is left of
-    it.
+    `attribute` of a callback holds the file object, or is empty for one of the script's;
+    `size_bytes` is that of the cut, `content` what is left of it.
     """
 
     attribute: str
@@ -43,11 +49,35 @@ class KeptFile:
         return self.size_bytes - len(self.content)
 
 
-def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
-    logs = [pair for each in callbacks for pair in vars(each).items() if _is_log(pair[1])]
+def held_by_script(callbacks: list[Any]) -> list[Any]:
+    """The files that the script has opened for writing before it trains."""
+    named = {**callback_nodes.numbered(callbacks), **names_on_stack(), "output": sys.stdout}
+    classes = {f"{name}()": type(each) for name, each in named.items()}
+    found = reachable.find({**named, **classes}, _FILES, _leads_to_files)
+    return [file for file in found.values() if _is_log(file) and not file.readable()]
+
+
+def _leads_to_files(kind: type) -> bool:
+    return kind.__module__ == "csv" or issubclass(kind, kinds("callbacks.Callback"))
+
+
+def _is_at_end(file: Any) -> bool:
+    """Not one that is written by place, and none that is only called like a file."""
+    return Path(file.name).is_file() and _size_of(file) == os.lseek(file.fileno(), 0, os.SEEK_CUR)
+
+
+def _logs(callbacks: list[Any], others: list[Any]) -> list[tuple[str, Any]]:
+    """All of them, by the attribute of a callback that holds one."""
+    held = [pair for each in callbacks for pair in vars(each).items() if _is_log(pair[1])]
+    known = [file for _, file in held]
+    mine = [each for each in others if each not in known and _is_log(each) and _is_at_end(each)]
+    return held + [("", each) for each in mine]
+
+
+def capture(callbacks: list[Any], others: list[Any]) -> list[dict[str, Any]]:
     return [
         {"attribute": name, "path": str(Path(file.name).absolute()), "size_bytes": _size_of(file)}
-        for name, file in logs
+        for name, file in _logs(callbacks, others)
     ]
 
 
@@ -73,11 +103,8 @@ def _size_of(file: Any) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _holds(callback: Any, kept: KeptFile) -> bool:
-    file: Any = getattr(callback, kept.attribute, None)
-    if not _is_log(file):
-        return False
-    now, before = str(Path(file.name).absolute()), str(kept.path)
+def _is_at(file: Any, path: Path) -> bool:
+    now, before = str(Path(file.name).absolute()), str(path)
     return now == before or is_moved(now, before)
 
 
@@ -95,6 +122,9 @@ def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
 
 
 def _head(path: str, size_bytes: int) -> bytes:
+    content = EARLIER.content(Path(path))
+    if content is not None:
+        return content[: max(0, size_bytes)]
     try:
         # Not a FIFO, which would wait for a writer, and no more than there is.
         if not Path(path).is_file():
@@ -105,25 +135,38 @@ def _head(path: str, size_bytes: int) -> bytes:
         return b""
 
 
-def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
+def put_back(callbacks: list[Any], others: list[Any], files: list[KeptFile]) -> None:
     """Makes each file what it was at the cut; what comes next is appended."""
+    logs = _logs(callbacks, others)
     for kept in files:
-        callback = next((each for each in callbacks if _holds(each, kept)), None)
-        if callback is None:
-            continue
-        file: Any = getattr(callback, kept.attribute)
+        held = [each for name, each in logs if name == kept.attribute and _is_at(each, kept.path)]
+        for file in held[:1]:
+            _refill(file, kept.content)
+            for callback in callbacks:
+                is_csv = isinstance(callback, kinds("callbacks.CSVLogger"))
+                if is_csv and file in vars(callback).values():
+                    callback.append_header = not kept.content
+
+
+def _refill(file: Any, content: bytes) -> None:
+    file.flush()
+    if isinstance(file, tf.io.gfile.GFile):
+        # Nothing has been written to it: the first write opens it.
+        Path(file.name).write_bytes(b"")
+        file.write(content)
         file.flush()
-        if isinstance(file, tf.io.gfile.GFile):
-            # Nothing has been written to it: the first write opens it.
-            Path(file.name).write_bytes(b"")
-            file.write(kept.content)
-            file.flush()
-        else:
-            os.ftruncate(file.fileno(), 0)
-            os.pwrite(file.fileno(), kept.content, 0)
-            file.seek(0, io.SEEK_END)
-        if isinstance(callback, kinds("callbacks.CSVLogger")):
-            callback.append_header = not kept.content
+    else:
+        os.ftruncate(file.fileno(), 0)
+        os.pwrite(file.fileno(), content, 0)
+        file.seek(0, io.SEEK_END)
+
+
+def lengthen(others: list[Any], files: list[KeptFile]) -> None:
+    """Gives files of the script what a finished training has written, where that is not there."""
+    for kept in files:
+        if not kept.attribute and not kept.missing_bytes:
+            short = [each for each in others if _size_of(each) < kept.size_bytes]
+            put_back([], short, [kept])
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ what the callbacks decided in each epoch.
 """
 
 import argparse
+import csv
 import json
 import os
 import time
@@ -199,6 +200,21 @@ def make_deciders(options):
     ]
 
 
+def script_logs():
+    """Writes to files that the script itself has opened, one of them by a writer of rows."""
+    rows = csv.writer(Path("rows.csv").open("w"))  # noqa: SIM115
+    lines = Path("lines.txt").open("a")  # noqa: SIM115
+    rows.writerow(["batch", "loss"])
+
+    def line(epoch, logs):
+        print(epoch, float(logs["loss"]), file=lines)
+
+    return keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: rows.writerow([batch, float(logs["loss"])]),
+        on_epoch_end=line,
+    )
+
+
 def save(path, model, trace, deciders, histories):
     arrays = {"loss": np.array(trace.loss), "accuracy": np.array(trace.accuracy)}
     for group, variables in (("model", model.variables), ("optimizer", model.optimizer.variables)):
@@ -229,6 +245,7 @@ def main():
             keras.callbacks.TensorBoard("events", update_freq=1, write_graph=False),
             keras.callbacks.CSVLogger("epochs.csv"),
             LineLog(),
+            script_logs(),
         ]
     histories = []
     for fit in range(1, options.fits + 1):
