@@ -310,8 +310,34 @@ def test_gradients_outside_of_functions_are_told_once(make: MakeAttempt) -> None
     with pytest.raises(TrainingStopped):
         attempt.recorder.eager.applies_gradients()
     reason = only(attempt.events(), LevelKnown).reason
-    assert reason.startswith("no step is saved from here on because gradients are applied")
+    assert reason.startswith("no step is saved from here on, so a resume trains this loop from its")
+    assert "because gradients are applied outside" in reason
     assert "pitstop.start and run.steps" in reason
+
+
+def test_a_loop_behind_steps_in_the_open_is_saved(make: MakeAttempt) -> None:
+    def script(attempt: Any) -> list[float]:
+        attempt.recorder.eager.applies_gradients()
+        return [float(attempt.step(x)) for x in INPUTS]
+
+    expected = script(make())
+    first = make()
+    first.recorder.eager.applies_gradients()
+    for x in INPUTS[:2]:
+        first.step(x)
+    saved = first.save()
+    assert saved.state["level"]["level"] == "exact_by_replay"
+    second = make(saved)
+    assert script(second) == expected
+    assert only(second.events(), Restored).level == "exact_by_replay"
+
+
+def test_a_loop_that_is_not_saved_any_more_says_where_a_resume_goes_on(make: MakeAttempt) -> None:
+    attempt = make()
+    attempt.step(INPUTS[0])
+    attempt.save()
+    attempt.recorder.eager.applies_gradients()
+    assert "so a resume goes on from step 1, because" in last(attempt.events(), LevelKnown).reason
 
 
 def test_a_script_without_a_seed_is_told(make: MakeAttempt) -> None:

@@ -26,7 +26,9 @@ from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule, is_of_another_ta
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
-_NOT_SAVED = "no step is saved from here on because "
+_NOT_SAVED = "no step is saved from here on, so a resume {}, because {}{}"
+_FROM_FIRST = "trains this loop from its first step"
+AS_THE_SCRIPT_DOES = "begins this loop as the script itself does"
 _ADVICE = "use pitstop.start and run.steps (two lines), which save the loop's state directly"
 
 
@@ -37,6 +39,7 @@ class LiveLoop(ScriptLoop):
         first_random: the random streams at the first step, as plain values.
         keeps: a resume can replay the loop: it is still recorded.
         level: how exact that would be.
+        saved_step: that of the newest cut; 0 for none.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class LiveLoop(ScriptLoop):
         super().__init__(session, LOOPS[1], session.trainings.next_index(), step)
         self.record = LoopRecord()
         self.calls = 0  # how many calls that are, looks at variables not counted
+        self.saved_step = 0
         self.first_random = randomness.capture()
         self.identity = identity  # what the loop is known by
         # Run again from its beginning although the run was beyond it: saving it
@@ -81,13 +85,15 @@ class LiveLoop(ScriptLoop):
         if self.level.level != "not_exact":
             self.level = Exactness("not_exact", reason)
 
-    def give_up(self, reason: str, *, raised: bool = False) -> None:
-        """The loop cannot be replayed: nothing of it is saved any more."""
+    def give_up(self, reason: str, resume: str = "", *, raised: bool = False) -> None:
+        """The loop cannot be replayed: nothing of it is saved any more, and a resume does this."""
         if self.keeps:
             self.keeps = False
             self.record = LoopRecord()
             advice = f"; {_ADVICE}" if self._closures is None else ""
-            self.level = Exactness("not_exact", f"{_NOT_SAVED}{reason}{advice}")
+            known = f"goes on from step {self.saved_step}" if self.saved_step else _FROM_FIRST
+            told = _NOT_SAVED.format(resume or known, reason, advice)
+            self.level = Exactness("not_exact", told)
             if not raised:
                 self.tell_level(self.level, [])
 
@@ -177,4 +183,5 @@ class LiveLoop(ScriptLoop):
                 "identity": self.identity.to_json(encoder),
             }
         }
+        self.saved_step = self.step
         return self.capture(milestone, self.level, held, encoder, own, [entries])

@@ -24,7 +24,7 @@ from pitstop.replay import loop_identity, values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.eager_steps import EagerSteps
-from pitstop.replay.live_loop import LiveLoop
+from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
@@ -66,7 +66,7 @@ class Recorder:
         self._thread = self._home = 0
         self._place = _Place()
         self._beginning = threading.Lock()
-        self._off = False
+        self._off = self._in_the_open = False
         self._loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
         self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
@@ -119,6 +119,9 @@ class Recorder:
 
     @observing(spoils=True)
     def _observe(self, call: Call, result: Any, *, traced: bool, taped: bool) -> None:
+        if self._in_the_open and self.traced.trains(call):
+            # Another loop: what steps outside of any function have done is done again by a resume.
+            self._end_loop()
         if self._loop is None and not (self.traced.trains(call) and self._begin(call)):
             return
         if self._loop is not None and self._repetition is None:
@@ -198,6 +201,7 @@ class Recorder:
                 nothing = LoopIdentity(Identity(), {})
                 self._loop = LiveLoop(session, self._registry, nothing, self._closures)
                 self._loop.start()
+                self._in_the_open = True
             if self._loop is not None:
                 self._loop.give_up(_EAGER_LOOP)
                 self._loop.obey_stop()
@@ -310,7 +314,7 @@ class Recorder:
         if self._repetition is not None:
             return True
         if alone:
-            loop.give_up(alone)
+            loop.give_up(alone, AS_THE_SCRIPT_DOES)
         if unseeded and not entropy.is_here():
             loop.doubt(_NO_SEED)
         loop.start()
@@ -350,4 +354,5 @@ class Recorder:
             loop.note(RecordEntry(RecordKind.END, _FIT, ("none",), memoryview(b"")))
             loop.finish()
         self._loop = None
+        self._in_the_open = False
         self._thread = 0

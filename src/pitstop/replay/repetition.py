@@ -98,6 +98,7 @@ class Repetition:
         randomness.restore(loop.first_random)
         position = self._saved.position
         loop.step, loop.done = position.step, position.step_in_epoch
+        loop.saved_step = position.step
         loop.session.beacon.write_phase(Phase.RESTORING)
         loop.session.beacon.write_position(
             position.step, 0, position.step_in_epoch, time.monotonic_ns(), float("nan")
