@@ -150,7 +150,7 @@ class Path(str):
         ([Colour.RED], "[0]", "Colour"),
         ([OrderedDict()], "[0]", "collections.OrderedDict"),
         ((np.array([object()]),), "[0]", "numpy.ndarray"),
-        ([np.zeros(2, [("a", "i4")])], "[0]", "numpy.ndarray"),
+        ([np.zeros(2, [("a", "O")])], "[0]", "numpy.ndarray"),
         (object(), "", "builtins.object"),
     ],
 )
@@ -167,6 +167,18 @@ def test_a_value_inside_of_itself_is_refused() -> None:
     value.append(value)
     with pytest.raises(NotPortable, match="nested"):
         Encoder("").encode(value)
+
+
+@pytest.mark.parametrize("dtype", ["O", "[('a', '|O')]", "no such type"])
+def test_arrays_of_objects_are_never_made(dtype: str) -> None:
+    with pytest.raises(ValueError, match="none of ours"):
+        decode({"$array": ["a", dtype, [1]]}, {"a": memoryview(bytes(8))})
+
+
+def test_a_structured_array_comes_back() -> None:
+    value = np.zeros(2, [("seen", "<i4"), ("state", "<f4", (3,))])
+    value["state"][1] = 0.5
+    assert bits(round_trip(value)) == bits(value)
 
 
 def test_marks_of_a_newer_version_are_refused() -> None:

@@ -17,6 +17,7 @@ no place in a checkpoint.
 
 from __future__ import annotations
 
+import ast
 import base64
 import datetime
 import decimal
@@ -114,7 +115,8 @@ class Encoder:
     def _store(self, array: np.ndarray[Any, Any]) -> str:
         name = f"{self._prefix}{len(self.arrays):04d}"
         # A copy, because the caller goes on changing the array after the cut.
-        self.arrays[name] = np.array(array, order="C", copy=True)
+        kept = np.array(array, order="C", copy=True)
+        self.arrays[name] = np.frombuffer(kept, np.uint8) if array.dtype.names else kept
         return name
 
     def _list(self, value: list[Any], where: str) -> Any:
@@ -142,9 +144,21 @@ def _name_of(kind: type) -> str:
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """A name that stands for this dtype alone; empty for objects and structures."""
-    names = () if dtype.hasobject or dtype.names else (dtype.str, dtype.name)
-    return next((name for name in names if np.dtype(name) == dtype), "")
+    """A name that stands for this dtype alone; empty for objects.
+
+    Of a structure, the description that NumPy's files have.
+    """
+    described = repr(np.lib.format.dtype_to_descr(dtype)) if dtype.names else dtype.str
+    names = () if dtype.hasobject else (described, dtype.name)
+    return next((name for name in names if _dtype_of(name) == dtype), "")
+
+
+def _dtype_of(name: str) -> np.dtype[Any] | None:
+    described: Any = ast.literal_eval(name) if name[:1] == "[" else name
+    try:
+        return np.lib.format.descr_to_dtype(described)
+    except TypeError:
+        return None
 
 
 _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
@@ -211,4 +225,7 @@ def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview], mark
 def _array(
     data: bytes | memoryview, dtype: str, shape: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    return np.ndarray(tuple(shape), np.dtype(dtype), data).copy()
+    kind = _dtype_of(dtype)
+    if kind is None or kind.hasobject:
+        raise ValueError(f"arrays of {dtype} are none of ours")
+    return np.ndarray(tuple(shape), kind, data).copy()

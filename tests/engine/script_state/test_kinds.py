@@ -77,6 +77,15 @@ class Log(list):
         super().__init__()
         self.total = 0
 
+class Counting(type):
+    made = []
+    def __call__(cls, *given):
+        cls.made.append(cls.__name__)
+        return super().__call__(*given)
+
+class Counted(metaclass=Counting):
+    pass
+
 class Silent:
     count = 0
     def __init__(self):
@@ -132,7 +141,31 @@ class Pretender:
     def __class__(self):
         raise RuntimeError("outside of the context")
 
+class Field:
+    def __init__(self):
+        self.held = {}
+    def __get__(self, holder, kind=None):
+        return self.held.get(holder is None, 0)
+    def __set__(self, holder, value):
+        self.held[False] = value
+
+sets = []
+
 class Rule:
+    level = Field()
+
+    @property
+    def share_of(self):
+        return len(self.log)
+
+    @share_of.setter
+    def share_of(self, value):
+        sets.append(value)
+
+    @functools.cached_property
+    def first(self):
+        sets.append(0)
+
     def __init__(self):
         self.slots = {phase: [] for phase in Phase}
         self.phase = Phase.WARM
@@ -190,6 +223,9 @@ class Rule:
         self.good.set()
         self.note(value)
         self.view[1] = value
+        Counted()
+        self.level += value
+        self.share_of = value
         self.drawn([value])
         self.turned([value, value])
         self.only = Only()
@@ -238,6 +274,8 @@ def test_each_kind_comes_back(run: Any) -> None:
     assert twin.known[script.Rule.act] == [0, 2, 3, 4]
     assert twin.good.is_set()
     assert (twin.note.args[0], twin.view.tolist()) == ([2, 3, 4], [0, 4, 2])
+    assert (twin.level, script.sets) == (9, [2, 3, 4])
+    assert script.Counting.made == ["Counted"] * 3
     assert twin.drawn.pyfunc.seen == [1, 2, 3, 4]
     assert list(twin.turned([5])) == [5]
     assert (twin.only.count, twin.only) == (9, script.Only())

@@ -14,6 +14,7 @@ import json
 import mmap
 import os
 import pickle
+import queue
 import secrets
 import sys
 import threading
@@ -27,7 +28,7 @@ import numpy as np
 
 from pitstop.engine import reachable
 from pitstop.engine.described import digest_of_text
-from pitstop.engine.script_state.holder import items_of
+from pitstop.engine.script_state.holder import dict_of, items_of
 
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20
@@ -41,6 +42,7 @@ _DISPLAYS = (
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
 _ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
 _VALUES = (int, float, str, bytes, list, dict, set)
+_ITEMS = (str, bytes, int, float, tuple)
 _MANY = (list, dict, set)
 _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
@@ -94,10 +96,16 @@ def fingerprint(value: Any) -> str | None:
         return _of_answer(value)
     if package in _DISPLAYS:
         return None
-    found = _pickled(value)
+    found = _pickled(value) or _of_fields(value)
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
     cannot_say = found is None or isinstance(value, _CALLING)
     return _moved() if cannot_say and is_iterator else found
+
+
+def _of_fields(value: Any) -> str | None:
+    """Of the plain fields of an object, another of which cannot be pickled."""
+    plain = {name: each for name, each in dict_of(value).items() if isinstance(each, _VALUES)}
+    return _pickled(plain) if plain else None
 
 
 def _of_answer(value: Any) -> str | None:
@@ -167,6 +175,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (types.GeneratorType | types.AsyncGeneratorType, _of_generator),
     (CACHED, lambda function: str(function.cache_info().misses)),
     (threading.Event, lambda event: str(event.is_set())),
+    (queue.SimpleQueue, lambda waiting: str(waiting.qsize())),
     (threading.Semaphore, lambda semaphore: str(semaphore._value)),
     (mmap.mmap, _of_memory),
     (_DIGESTS, lambda digest: str(digest.hexdigest())),
@@ -208,6 +217,10 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
 def of_many(items: list[Any]) -> str:
     stride = max(1, len(items) // _SAMPLED_ITEMS)
     sample = [*items[::stride], *items[-2:]]
-    plain = (str, bytes, int, float, tuple)
-    words = [each if isinstance(each, plain) else type(each).__name__ for each in sample]
+    words = [each if isinstance(each, _ITEMS) else _outline(each) for each in sample]
     return f"{len(items)} {zlib.crc32(repr(words).encode()):08x}"
+
+
+def _outline(value: Any) -> str:
+    held = [each for each in dict_of(value).values() if isinstance(each, _ITEMS)]
+    return f"{type(value).__name__} {held}"

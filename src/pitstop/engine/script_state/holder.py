@@ -75,6 +75,9 @@ def kind_of(kind: type) -> str:
 def _holds_numbers(kind: Any) -> bool:
     while issubclass(kind, ctypes.Array):
         kind = kind._type_
+    if issubclass(kind, ctypes.Structure | ctypes.Union):
+        fields = [each for base in kind.__mro__ for each in vars(base).get("_fields_", ())]
+        return all(_holds_numbers(each[1]) for each in fields)
     return getattr(kind, "_type_", "P") in (*array.typecodes, "?")
 
 

@@ -113,8 +113,12 @@ class Refill:
     def all(self, wanted: Mapping[str, Node]) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
         missing = [name for name, node in wanted.items() if not self._has(name, node)]
-        for name in wanted.keys() - set(missing):
-            missing += self._refill(name, wanted[name])
+        # Objects first: a set or a dictionary asks those in it for their hash.
+        names = sorted(wanted, key=lambda name: wanted[name].kind not in holder.FIELDS)
+        lost = frozenset(missing)
+        for name in names:
+            if name not in lost:
+                missing += self._refill(name, wanted[name])
         return missing
 
     def _has(self, name: str, node: Node) -> bool:

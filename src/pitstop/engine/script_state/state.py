@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder
@@ -117,10 +119,29 @@ class ScriptState:
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
             unverified += self._changed_opaques(name, node, before)
+            if before is not None and before.form != node.form:
+                unverified.append(f"{name} (now {node.form})")
             if before is None or name in self._whole or _differs(node, before):
                 changed = _difference(node, before, keep_plain=name in self._whole)
                 unverified += self._save(name, changed, objects[name], encoder, saved)
-        return saved, unverified
+        arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
+        return saved, unverified + self._views(arrays)
+
+    def _views(self, arrays: Mapping[str, Any]) -> list[str]:
+        """Names of new arrays that others share their memory with, which are saved each alone."""
+        by_owner: dict[int, list[str]] = {}
+        for name, array in arrays.items():
+            owner = array if array.base is None else array.base
+            by_owner.setdefault(id(owner), []).append(name)
+        return [
+            f"{name} (a view of another array)"
+            for names in by_owner.values()
+            for name in names
+            if name not in self.baseline
+            and any(
+                np.may_share_memory(arrays[name], arrays[each]) for each in names if each != name
+            )
+        ]
 
     def _shared_with_input(self, saved: Saved) -> list[str]:
         kinds = map(type, self._input.values())

@@ -289,17 +289,20 @@ class Walk:
             self.nodes[key] = Node("module", "", {})
         self.nodes[key].named |= named
         content = self.nodes[key].content
+        if "globals" in named:
+            named = frozenset(each for each in reachable.names_of(module) if each[:2] != "__")
         for name in named & vars(module).keys() - content.keys():
             if not isinstance(vars(module)[name], types.ModuleType):
                 content[name] = None
                 content[name] = self.freeze(vars(module)[name], f"{key}{name}")
 
     def _code_of_class(self, name: str, kind: type) -> Iterator[tuple[str, Any]]:
-        for base in kind.__mro__:
+        metaclass: type = type(kind)
+        for base in (*kind.__mro__, *metaclass.__mro__):
             if base.__module__ in self._modules:
                 yield f"{base.__qualname__}", base
                 for key, value in list(vars(base).items()):
-                    yield f"{name}.{key}", _code_in(value)
+                    yield from ((f"{name}.{key}", each) for each in _code_in(value))
 
     def _behind_library(
         self, name: str, value: Any, only: frozenset[str] | None
@@ -328,12 +331,15 @@ def _is_users(function: Any) -> bool:
     return isinstance(code, types.CodeType) and is_user_file(code.co_filename)
 
 
-def _code_in(value: Any) -> Any:
+def _code_in(value: Any) -> tuple[Any, ...]:
+    """The functions and classes of an attribute of a class; the object that answers for it."""
     if isinstance(value, staticmethod | classmethod):
-        return value.__func__
+        return (value.__func__,)
     if isinstance(value, property):
-        return value.fget
-    return value if isinstance(value, types.FunctionType | type) else None
+        return (value.fget, value.fset)
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
+    return (value,) if isinstance(value, type) or hasattr(type(value), "__get__") else ()
 
 
 def is_plain(value: Any) -> bool:
