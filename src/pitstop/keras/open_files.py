@@ -51,7 +51,8 @@ class KeptFile:
 
 def held_by_script(callbacks: list[Any]) -> list[Any]:
     """The files that the script has opened for writing before it trains."""
-    named = {**callback_nodes.numbered(callbacks), **names_on_stack(), "output": sys.stdout}
+    named = {**callback_nodes.numbered(callbacks), **names_on_stack()}
+    named.update(output=sys.stdout)
     classes = {f"{name}()": type(each) for name, each in named.items()}
     found = reachable.find({**named, **classes}, _FILES, _leads_to_files)
     return [file for file in found.values() if _is_log(file) and not file.readable()]
