@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -17,7 +16,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
-from pitstop.exit_codes import EXIT_SIGNALLED
+from pitstop.exit_codes import EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.record import Frozen
 
@@ -29,7 +28,6 @@ _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name 
 _OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
-_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM
 """The exit code of a script that was stopped, and of which nothing is saved."""
 
 
@@ -166,11 +164,11 @@ class SessionCourse:
             finally:
                 self.left = True
             # A worker goes on where its chief has saved something, also before it failed.
-            if SessionCourse._saved and released != _TERMINATED:
+            if SessionCourse._saved and released != EXIT_TERMINATED:
                 self._session.snapshots.stop_with(
                     None, "train", Position(self._step, self._index or 0, 0, self._step)
                 )
-            raise LeavesScript(_TERMINATED)
+            raise LeavesScript(EXIT_TERMINATED)
 
     def saved(self, step: int, folder: str) -> None:
         SessionCourse._saved = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,7 +21,7 @@ from pitstop.events import (
     StopRequested,
     TrainingStalled,
 )
-from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED
+from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import Frozen
@@ -34,7 +33,6 @@ from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.records import notices
 
 _WORKERS_SECONDS = 10.0  # for the other members that train, before the leader saves
-_TERMINATED = EXIT_SIGNALLED + signal.SIGTERM  # the exit code of who trains, and nothing is saved
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"
 _WORKER_LOST = "worker_lost"
@@ -177,7 +175,7 @@ class Membership:
         if self._cluster.has_workers:
             self._workers_until_seconds = time.monotonic() + _WORKERS_SECONDS
             saved = self._resources.attempt_state.checkpoint_step is not None
-            code = EXIT_STOPPED if saved else _TERMINATED
+            code = EXIT_STOPPED if saved else EXIT_TERMINATED
             self._cluster.end(Release("stopped", code, "the training was stopped"))
         elif self._cluster.follows is None or not self._resources.attempt_state.stop_requested:
             self._desk.release(EXIT_STOPPED)
