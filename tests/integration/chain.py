@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,8 +160,10 @@ def _check_levels(chain: Chain, run: KerasRun) -> None:
     assert {event.level for event in run.events(LevelKnown)} == {chain.level}
 
 
-def train_alone(folder: Path, arguments: tuple[str, ...]) -> Path:
+def train_alone(
+    folder: Path, arguments: tuple[str, ...], interpreter: tuple[str, ...] = REAL
+) -> Path:
     """What the script writes without Pitstop, never interrupted."""
     out = folder / OUT
-    run_alone(folder, sys.executable, SCRIPTS / "train.py", out, *arguments)
+    run_alone(folder, *interpreter, SCRIPTS / "train.py", out, *arguments)
     return out

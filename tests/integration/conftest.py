@@ -30,7 +30,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def baseline(shared_folder: Path) -> Baseline:
+def baseline(shared_folder: Path, forked: Interpreter) -> Baseline:
     """The outcome of `train.py` without Pitstop, trained once for each list of arguments."""
 
     def outcome(arguments: tuple[str, ...]) -> Path:
@@ -40,7 +40,7 @@ def baseline(shared_folder: Path) -> Baseline:
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             trained = folder / OUT
-            return trained if trained.exists() else train_alone(folder, arguments)
+            return trained if trained.exists() else train_alone(folder, arguments, forked)
 
     return outcome
 

@@ -14,6 +14,7 @@ import pytest
 
 from pitstop.events import FitEnded, Notice, Restored, TrainerConnected
 from pitstop.journal import Journal
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, Ended, KerasRun
 from tests.integration.supervisor.launch import (
     PITSTOP,
@@ -170,26 +171,26 @@ def test_run_folder_of_a_live_run(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def halted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def halted(tmp_path_factory: pytest.TempPathFactory, forked: Interpreter) -> Path:
     """A folder with a script and its run, stopped in the second of three epochs."""
     folder = tmp_path_factory.mktemp("halted")
     (folder / "script.py").write_text(_SCRIPT)
-    ended = _run_in(folder).attempt("--halt-at-step", str(_HALTED_AT_STEP))
+    ended = _run_in(folder, forked).attempt("--halt-at-step", str(_HALTED_AT_STEP))
     assert ended.returncode == 75, ended.stderr
     return folder
 
 
 @pytest.fixture
-def run(halted: Path, tmp_path: Path) -> Iterator[KerasRun]:
+def run(halted: Path, tmp_path: Path, forked: Interpreter) -> Iterator[KerasRun]:
     """The stopped run, as it was, for every test: a script elsewhere would be another one."""
     shutil.copytree(halted, tmp_path / "kept")
-    yield _run_in(halted)
+    yield _run_in(halted, forked)
     shutil.rmtree(halted)
     shutil.copytree(tmp_path / "kept", halted)
 
 
-def _run_in(folder: Path) -> KerasRun:
-    return KerasRun(folder, str(folder / "script.py"))
+def _run_in(folder: Path, interpreter: Interpreter) -> KerasRun:
+    return KerasRun(folder, str(folder / "script.py"), interpreter=interpreter)
 
 
 def _edit(run: KerasRun, before: str, now: str) -> None:
@@ -262,9 +263,9 @@ def _pretend_another_tensorflow(run: KerasRun) -> None:
         journal.append(TrainerConnected(before.pid, before.python, before.argv, versions))
 
 
-def test_memory_that_is_too_small_for_snapshots(tmp_path: Path) -> None:
+def test_memory_that_is_too_small_for_snapshots(tmp_path: Path, forked: Interpreter) -> None:
     (tmp_path / "script.py").write_text(_SCRIPT.replace("UNITS = 4", "UNITS = 100_000"))
-    run = _run_in(tmp_path)
+    run = _run_in(tmp_path, forked)
     stopped = run.attempt("--snapshot-memory", "1MB", "--halt-at-step", "3")
     assert stopped.returncode == 75, stopped.stderr
     assert _says(stopped, "use a file in the run folder instead", "--snapshot-memory.")

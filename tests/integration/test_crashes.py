@@ -13,7 +13,7 @@ import pytest
 from pitstop.events import CheckpointCommitted, CheckpointQuarantined, Restored, StopRequested
 from tests.integration.chain import Chain
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import finish, persister_among, until
 
@@ -24,8 +24,10 @@ _FEW_STEPS = 15
 
 
 @pytest.mark.timeout(240)
-def test_one_process_after_the_other_is_killed(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _OFTEN, pace_seconds=0.25)
+def test_one_process_after_the_other_is_killed(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
+    run = _training(tmp_path, forked)
 
     trained = run.start()
     run.until_training(14)
@@ -65,6 +67,13 @@ def test_one_process_after_the_other_is_killed(tmp_path: Path, baseline: Baselin
     assert_identical(baseline(_ARGUMENTS), tmp_path / OUT)
 
 
+def _training(folder: Path, interpreter: Interpreter) -> KerasRun:
+    arguments = (OUT, *_ARGUMENTS)
+    return KerasRun(
+        folder, "train.py", arguments, _OFTEN, pace_seconds=0.25, interpreter=interpreter
+    )
+
+
 def _kill_all(run: KerasRun) -> None:
     doomed = run.processes()
     for process in doomed:
@@ -87,8 +96,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.timeout(180)
-def test_disk_that_is_full(tmp_path: Path, small_disk: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _OFTEN, pace_seconds=0.25)
+def test_disk_that_is_full(
+    tmp_path: Path, small_disk: Path, baseline: Baseline, forked: Interpreter
+) -> None:
+    run = _training(tmp_path, forked)
     process = run.start()
     run.until_training(3)
     assert run.pitstop("checkpoint").returncode == 0
@@ -124,8 +135,10 @@ def _fill(path: Path) -> None:
 
 
 @pytest.mark.fast
-def test_newest_checkpoint_that_is_damaged(tmp_path: Path, baseline: Baseline) -> None:
-    run = Chain(_ARGUMENTS, "stop@batch:4 kill@batch:9").run_in(tmp_path)
+def test_newest_checkpoint_that_is_damaged(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
+    run = Chain(_ARGUMENTS, "stop@batch:4 kill@batch:9").run_in(tmp_path, forked)
     assert run.attempt().returncode == 75
     assert run.attempt().returncode == 128 + signal.SIGKILL
     newest, before = run.verify()[:2]

@@ -42,10 +42,10 @@ def _drill(
     return process.returncode, json.loads(out or b"{}"), err.decode()
 
 
-def test_an_exact_script_passes(tmp_path: Path) -> None:
+def test_an_exact_script_passes(tmp_path: Path, forked: Interpreter) -> None:
     arguments = ["out.npz", "--input", "tfdata-shuffle", "--callbacks", "--epochs", "2"]
     options = ["--kills", "1", "--stops", "1"]
-    code, found, said = _drill(tmp_path, options, "train.py", *arguments)
+    code, found, said = _drill(tmp_path, options, "train.py", *arguments, interpreter=forked)
     assert code == 0, found
     assert found["verdict"] == "exact"
     assert found["last_step"] == 40

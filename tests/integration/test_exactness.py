@@ -84,7 +84,16 @@ CHAINS = {
 
 
 # What they have beyond the others is in cells of the matrix too.
-_LONG = ("validation-steps", "own-random-in-a-sequence", "jit", "sequence-two-workers")
+_LONG = (
+    "numpy",
+    "shuffled-validation",
+    "validation-steps",
+    "steps-per-execution",
+    "jit",
+    "sequence",
+    "sequence-two-workers",
+    "own-random-in-a-sequence",
+)
 
 
 def _parameter(name: str) -> object:

@@ -31,10 +31,12 @@ LOOP = ("--", sys.executable, SCRIPTS / "exported_loop.py")
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> ExportedRun:
+def stopped(tmp_path_factory: pytest.TempPathFactory, forked: Interpreter) -> ExportedRun:
     """A functional model, stopped in the middle of its second epoch, in all formats of Keras."""
     folder = tmp_path_factory.mktemp("stopped")
-    return ExportedRun.of(folder, "functional", "--halt-at-step", str(HALT_STEP))
+    return ExportedRun.of(
+        folder, "functional", "--halt-at-step", str(HALT_STEP), interpreter=forked
+    )
 
 
 @pytest.mark.fast
@@ -143,9 +145,9 @@ def test_a_fit_without_the_launcher_is_exported_as_it_was_run(tmp_path: Path) ->
     assert differing(found, trained) == []
 
 
-def test_a_live_run_is_exported_while_it_trains(tmp_path: Path) -> None:
+def test_a_live_run_is_exported_while_it_trains(tmp_path: Path, forked: Interpreter) -> None:
     options = ("--every", "5steps")
-    run = KerasRun(tmp_path, "exported.py", ("functional", "2000"), options)
+    run = KerasRun(tmp_path, "exported.py", ("functional", "2000"), options, interpreter=forked)
     live = run.start()
     try:
         launch.until(lambda: run.events(CheckpointCommitted))

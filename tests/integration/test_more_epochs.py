@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def test_more_epochs_go_on_behind_the_last_to_the_same_bits(
     """Best weights and averages are put in place behind 2 epochs; the next 2 are killed once."""
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT)
-    run_alone(tmp_path, sys.executable, script, "4", "plain")
+    run_alone(tmp_path, *forked, script, "4", "plain")
     run = KerasRun(tmp_path, str(script), ("2", "out"), interpreter=forked)
     assert run.attempt().returncode == 0
     longer = replace(run, arguments=("4", "out"))

@@ -12,6 +12,7 @@ import pytest
 from pitstop.events import FitEnded, Restored, ScriptSaved, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 from tests.integration.member import Member
 from tests.integration.supervisor import launch
@@ -24,8 +25,9 @@ pytestmark = pytest.mark.timeout(300)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
-def training(tmp_path: Path, form: str) -> KerasRun:
-    return KerasRun(tmp_path, "v1_loop.py", ("saved", str(LAST), form))
+def training(tmp_path: Path, form: str, interpreter: Interpreter) -> KerasRun:
+    arguments = ("saved", str(LAST), form)
+    return KerasRun(tmp_path, "v1_loop.py", arguments, interpreter=interpreter)
 
 
 def said(run: KerasRun, attempt: int = 1) -> str:
@@ -46,8 +48,10 @@ def stopped_when_at(run: KerasRun, step: int, attempt: int = 1) -> int:
 
 
 @pytest.mark.fast
-def test_a_loop_that_is_stopped_saves_at_its_step_and_goes_on(tmp_path: Path) -> None:
-    run = training(tmp_path, "global")
+def test_a_loop_that_is_stopped_saves_at_its_step_and_goes_on(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, "global", forked)
     assert stopped_when_at(run, 23) == EXIT_STOPPED
     assert run.status()["level"] == "not_exact"
     stopped = run.last(TrainerStopped).step
@@ -61,8 +65,8 @@ def test_a_loop_that_is_stopped_saves_at_its_step_and_goes_on(tmp_path: Path) ->
     assert run.last(ScriptSaved).step == run.last(FitEnded).step == LAST
 
 
-def test_a_loop_that_has_only_restored_goes_on_as_well(tmp_path: Path) -> None:
-    run = training(tmp_path, "global")
+def test_a_loop_that_has_only_restored_goes_on_as_well(tmp_path: Path, forked: Interpreter) -> None:
+    run = training(tmp_path, "global", forked)
     assert stopped_when_at(run, 13) == EXIT_STOPPED
     restored = run.last(ScriptSaved).step
     assert stopped_when_at(run, restored + 1, attempt=2) == EXIT_STOPPED
@@ -72,9 +76,9 @@ def test_a_loop_that_has_only_restored_goes_on_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["epochs", "counted"])
 def test_a_loop_whose_numbers_are_no_global_step_goes_on_at_its_last_save(
-    tmp_path: Path, form: str
+    tmp_path: Path, form: str, forked: Interpreter
 ) -> None:
-    run = training(tmp_path, form)
+    run = training(tmp_path, form, forked)
     assert stopped_when_at(run, 23) == EXIT_STOPPED
     saved, done = run.last(ScriptSaved).step, steps(run)[-1]
     assert saved == done // 10 * 10
@@ -84,8 +88,10 @@ def test_a_loop_whose_numbers_are_no_global_step_goes_on_at_its_last_save(
     assert f"begins at {saved}\n" in said(run, attempt=2)
 
 
-def test_a_loop_that_looks_for_no_checkpoint_begins_anew_and_says_so(tmp_path: Path) -> None:
-    run = training(tmp_path, "forgetful")
+def test_a_loop_that_looks_for_no_checkpoint_begins_anew_and_says_so(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, "forgetful", forked)
     assert stopped_when_at(run, 23) == SIGTERM_CODE
     assert said(run).splitlines()[-1] == f"trains {steps(run)[-1]}"
     assert run.status()["checkpoint_step"] is None

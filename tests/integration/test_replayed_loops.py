@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,10 +46,10 @@ def _run_of(
     return KerasRun(folder, _SCRIPT, arguments, options, environment, interpreter=interpreter)
 
 
-def _alone(folder: Path, loop: str) -> tuple[Path, list[bytes]]:
+def _alone(folder: Path, loop: str, interpreter: Interpreter) -> tuple[Path, list[bytes]]:
     """What the script writes, and prints, without Pitstop."""
     out = folder / f"alone-{OUT}"
-    ended = run_alone(folder, sys.executable, SCRIPTS / _SCRIPT, out, "--loop", loop)
+    ended = run_alone(folder, *interpreter, SCRIPTS / _SCRIPT, out, "--loop", loop)
     return out, _printed(ended)
 
 
@@ -59,7 +58,7 @@ def _printed(ended: Ended) -> list[bytes]:
 
 
 def _interrupt(folder: Path, loop: str, faults: str, interpreter: Interpreter) -> None:
-    expected, lines = _alone(folder, loop)
+    expected, lines = _alone(folder, loop, interpreter)
     run = _run_of(folder, loop, faults, interpreter)
     for attempt, fault in enumerate(faults.split(), start=1):
         ended = run.attempt()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ _SCRIPT = "holds_objects.py"
 def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
     tmp_path: Path, forked: Interpreter
 ) -> None:
-    run_alone(tmp_path, sys.executable, SCRIPTS / _SCRIPT, "plain")
+    run_alone(tmp_path, *forked, SCRIPTS / _SCRIPT, "plain")
     run = KerasRun(tmp_path, _SCRIPT, ("out",), ("--every", "2steps"), interpreter=forked)
     for step in ("8", "27"):
         assert run.attempt("--die-at-step", step).returncode != 0

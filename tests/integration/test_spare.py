@@ -34,7 +34,7 @@ model.compile("adam", "mse")
 
 class Pace(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
-        time.sleep(0.1 if os.path.exists("slow") else 0.0)
+        time.sleep(0.3 if os.path.exists("slow") else 0.0)
 
 
 epochs = int(sys.argv[2])
@@ -42,7 +42,7 @@ history = model.fit(x, x.sum(1), epochs=epochs, batch_size=16, verbose=0, callba
 print("losses", history.history["loss"])
 print("ends", random.random(), np.random.rand(), tf.random.uniform([]).numpy(), flush=True)
 """
-_EPOCHS = "200"
+_EPOCHS = "60"
 _LINES = 4
 _ENTROPY = {"PITSTOP_ENTROPY": "5eed", "KIND": "sample"}
 """Two runs that begin with one entropy draw the same, unseeded."""

@@ -48,9 +48,11 @@ def _assert_completed(run: KerasRun, expected: Path) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_every_way_to_ask_in_mid_epoch(tmp_path: Path, baseline: Baseline) -> None:
+def test_every_way_to_ask_in_mid_epoch(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
     arguments = ("--input", "numpy", *_DECIDING)
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), pace_seconds=0.25)
+    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), pace_seconds=0.25, interpreter=forked)
     for attempt, number in enumerate((signal.SIGINT, signal.SIGTERM), start=1):
         process = run.start()
         run.until_training(12 * attempt)
@@ -120,8 +122,8 @@ def test_during_validation(tmp_path: Path, baseline: Baseline, forked: Interpret
 
 
 @pytest.mark.fast
-def test_during_predict(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "predicts.py", ("0.2",))
+def test_during_predict(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "predicts.py", ("0.2",), interpreter=forked)
     process = run.start()
     run.until_phase("predict")
     process.send_signal(signal.SIGTERM)
@@ -178,8 +180,8 @@ def test_during_a_save_and_a_resume(
     assert run.last(Restored).step == step
 
 
-def test_while_the_first_step_is_traced(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "slow_compile.py", ("20",))
+def test_while_the_first_step_is_traced(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "slow_compile.py", ("20",), interpreter=forked)
     process = run.start()
     until_line(process, b"tracing")
     process.send_signal(signal.SIGINT)
@@ -192,8 +194,8 @@ def test_while_the_first_step_is_traced(tmp_path: Path) -> None:
     assert quick.reached_step(2) == 60
 
 
-def test_before_fit(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "sleeps_before_fit.py", ("60",))
+def test_before_fit(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "sleeps_before_fit.py", ("60",), interpreter=forked)
     process = run.start()
     until_line(process, b"preparing data")
     process.send_signal(signal.SIGTERM)

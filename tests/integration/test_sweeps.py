@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -41,8 +40,8 @@ def killed_sweep(
     raise AssertionError(ended.stderr)
 
 
-def expected_results(folder: Path, kind: str) -> object:
-    run_alone(folder, sys.executable, SCRIPTS / "sweep.py", kind)
+def expected_results(folder: Path, kind: str, interpreter: Interpreter) -> object:
+    run_alone(folder, *interpreter, SCRIPTS / "sweep.py", kind)
     return json.loads((folder / "results.json").read_bytes())
 
 
@@ -54,7 +53,7 @@ def test_a_sweep_that_leaves_out_finished_trials_is_not_mixed_up(
     plain, supervised = tmp_path / "plain", tmp_path / "supervised"
     plain.mkdir()
     supervised.mkdir()
-    expected = expected_results(plain, "repeats")
+    expected = expected_results(plain, "repeats", forked)
     assert json.loads(killed_sweep(supervised, "repeats", (50, 85), forked)) == expected
 
 
@@ -119,7 +118,7 @@ def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str, forked: Interpre
     """Killed in the middle of trials, twice, and sometimes between two of them."""
     plain = tmp_path / "plain"
     plain.mkdir()
-    expected = expected_results(plain, kind)
+    expected = expected_results(plain, kind, forked)
     choice = random.Random(kind)
     for number in range(KILLED_IN_TORTURE):
         folder = tmp_path / str(number)

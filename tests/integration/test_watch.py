@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pitstop.events import EpochEnded, StopRequested
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import OUT, KerasRun, seconds_to_end
 from tests.integration.supervisor.launch import until
 from tests.report.page.browser import COMMAND, Browser
@@ -67,8 +68,8 @@ def points_of_loss(html: str) -> int:
 
 @pytest.mark.timeout(240)
 @pytest.mark.fast
-def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3)
+def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3, interpreter=forked)
     process = run.start()
     run.until_training(3)
     with watching(tmp_path) as link:
@@ -88,8 +89,10 @@ def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(COMMAND is None, reason="no chromium is installed")
-def test_the_page_in_a_browser_is_live_and_its_stop_button_ends_with_75(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3)
+def test_the_page_in_a_browser_is_live_and_its_stop_button_ends_with_75(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3, interpreter=forked)
     process = run.start()
     run.until_training(3)
     loss = "(document.querySelector('.line.s0') || {getAttribute: () => ''}).getAttribute('d')"
@@ -109,8 +112,8 @@ def test_the_page_in_a_browser_is_live_and_its_stop_button_ends_with_75(tmp_path
 
 
 @pytest.mark.timeout(240)
-def test_keys_of_the_terminal_save_and_stop(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.8)
+def test_keys_of_the_terminal_save_and_stop(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.8, interpreter=forked)
     process = run.start()
     run.until_training(3)
     with terminal(tmp_path, columns=80, rows=24) as (fd, watched):

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
 from tests.integration.machine import limited_memory
 from tests.integration.supervisor.launch import PITSTOP, environment, finish, until_line
@@ -136,8 +137,8 @@ def test_exception_in_a_callback(tmp_path: Path) -> None:
     assert found["advice"][0].startswith(f"Fix Uploader at {where}")
 
 
-def test_early_stopping(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "early_stopping.py")
+def test_early_stopping(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "early_stopping.py", interpreter=forked)
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "early_stopping_or_callback_stop")
     assert "EarlyStopping ended the training in epoch 3 of 10" in found["summary"]
@@ -146,8 +147,8 @@ def test_early_stopping(tmp_path: Path) -> None:
     assert "EarlyStopping(patience=4)" in found["advice"][0]
 
 
-def test_callback_that_sets_stop_training(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "callback_stops.py")
+def test_callback_that_sets_stop_training(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "callback_stops.py", interpreter=forked)
     ended, found = run.attempt(), run.why()
     where = _place("callback_stops.py", "stop_training = True", "on_train_batch_end")
     assert (ended.returncode, found["cause"]) == (0, "early_stopping_or_callback_stop")
@@ -156,8 +157,8 @@ def test_callback_that_sets_stop_training(tmp_path: Path) -> None:
     assert found["advice"][0] == f"If this was not intended, check {where}."
 
 
-def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "dataset_exhausted.py")
+def test_dataset_that_ends_before_the_epoch(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "dataset_exhausted.py", interpreter=forked)
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "dataset_exhausted")
     assert "epoch 1 had only 15 of 20 steps" in found["summary"]
@@ -165,8 +166,8 @@ def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
     assert found["advice"][0].startswith("steps_per_epoch=20, but the dataset has 15 batches")
 
 
-def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "nan_loss.py")
+def test_loss_that_turns_into_nan(tmp_path: Path, forked: Interpreter) -> None:
+    run = KerasRun(tmp_path, "nan_loss.py", interpreter=forked)
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "nan_loss")
     assert "The loss became nan at step 8" in found["summary"]
@@ -174,8 +175,10 @@ def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
     assert "after the fix, start over" in found["advice"][0]
 
 
-def test_weights_that_turn_into_nan_behind_a_finite_loss(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "nan_hidden.py")
+def test_weights_that_turn_into_nan_behind_a_finite_loss(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "nan_hidden.py", interpreter=forked)
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "nan_loss")
     # That of the first snapshot behind the bad row of step 8, whenever that is taken.

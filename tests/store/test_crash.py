@@ -30,7 +30,7 @@ OLD_STEP, NEW_STEP = 10, 20
 
 
 TORTURES = 10_000
-CHANCES = 400
+CHANCES = 150
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pitstop.events import (
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import open_existing
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, SCRIPTS, E, Ended, Started
 from tests.integration.remote.s3_server import S3Server
 from tests.integration.supervisor import launch
@@ -45,8 +45,14 @@ def _start(folder: Path, server: S3Server, *options: str, **extra: str) -> Start
     return _start_command(folder, server, options, command, **extra)
 
 
-def _start_keras(folder: Path, server: S3Server, *options: str, paced: bool = False) -> Started:
-    script = (sys.executable, str(SCRIPTS / "train.py"), OUT, *_ARGUMENTS)
+def _start_keras(
+    folder: Path,
+    server: S3Server,
+    interpreter: Interpreter,
+    *options: str,
+    paced: bool = False,
+) -> Started:
+    script = (*interpreter, str(SCRIPTS / "train.py"), OUT, *_ARGUMENTS)
     return _start_command(folder, server, options, script, SAMPLE_PACE=_PACE if paced else "0")
 
 
@@ -97,16 +103,18 @@ def _kill_all(folder: Path) -> None:
 
 @pytest.mark.fast
 @pytest.mark.timeout(180)
-def test_a_lost_machine(tmp_path: Path, server: S3Server, baseline: Baseline) -> None:
+def test_a_lost_machine(
+    tmp_path: Path, server: S3Server, baseline: Baseline, forked: Interpreter
+) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    process = _start_keras(here, server, "--every", "5steps", paced=True)
+    process = _start_keras(here, server, forked, "--every", "5steps", paced=True)
     until(lambda: len(_manifests(server)) >= 2)
     _kill_all(here)
     finish(process)
     uploaded = _events(here, CheckpointUploaded)[-1].step
     shutil.rmtree(here)
 
-    completed = finish(_start_keras(there, server))
+    completed = finish(_start_keras(there, server, forked))
     assert completed.returncode == 0, completed.stderr
     assert b"fetched" in completed.stderr
     assert _events(there, Restored)[-1].step >= uploaded > 0
