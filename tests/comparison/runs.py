@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pitstop.comparison.record import Place, RunRecord, Saved, merge
+from pitstop.comparison.record import RunRecord, Saved, merge
+from pitstop.engine.state_capture import Position
 from pitstop.events import AttemptEnded, AttemptStarted, Event
 from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace
@@ -44,7 +45,7 @@ def saved(
     facts: Mapping[str, str] = MappingProxyType({}),
 ) -> Saved:
     """A checkpoint with one variable; `kernel` stands for its checksum."""
-    place = Place(step, 0, 0, step, "steps", "")
+    place = Position(step, 0, 0, step)
     entry = TensorEntry("F32", shape, 8, kernel, ())
     tensors = {"variables/0/kernel": entry}
     info = CheckpointInfo(step, 0, step, 0, "", 1, "requested", "exact", 1.7e9, {})

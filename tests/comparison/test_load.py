@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.comparison.record import Place, Resume, load_run
+from pitstop.comparison.record import Resume, load_run
+from pitstop.engine.state_capture import Position
 from pitstop.errors import RunNotFound, UserError
 from pitstop.events import EnvironmentChanged, Restored, TrainerConnected
 from pitstop.store.manifest import STATE_FILE
@@ -46,7 +47,7 @@ def test_checkpoints_are_known_by_their_place(tmp_path: Path) -> None:
     save_arrays(folder, 4, {**KERNEL, "input/iterator": float32(2.0)}, _state(replay=True))
     save_arrays(folder, 9, KERNEL, _state("epoch_end"))
     found = load_run(tmp_path / "run").saved
-    first, second = Place(4, 0, 0, 4, "steps", ""), Place(9, 0, 0, 9, "epoch_end", "")
+    first, second = Position(4, 0, 0, 4), Position(9, 0, 0, 9, "epoch_end")
     assert list(found) == [first, second]
     assert list(found[first].tensors) == list(KERNEL)
     assert (found[first].read_ahead, found[second].read_ahead) == (True, False)

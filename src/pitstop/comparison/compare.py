@@ -7,29 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pitstop.comparison.difference import (
-    CheckpointDifference,
-    ComparedSide,
-    Comparison,
-    Coverage,
-    Reason,
-    StepDifference,
-    TensorDifference,
-    ulps_apart,
-)
-from pitstop.comparison.difference import measure as measure_saved
-from pitstop.comparison.record import (
-    POSITION,
-    RANDOM,
-    Resume,
-    RunRecord,
-    Saved,
-    Trace,
-    differing,
-    is_decisive,
-)
+from pitstop.comparison import difference, record
+from pitstop.comparison.difference import Comparison, Reason, TensorDifference
+from pitstop.comparison.record import RunRecord, Saved, Trace
 from pitstop.events import EnvironmentChanged
-from pitstop.steps import StepRecord
 from pitstop.supervisor.records import fingerprint
 
 _LAST_BITS_ULPS = 64
@@ -89,7 +70,7 @@ def differs_later_after_a_resume(found: Comparison) -> Reason | None:
     return _reason("not_restored_later", name=side.name, step=resume.step, before=steps)
 
 
-def _resumes_before(found: Comparison) -> Iterator[tuple[ComparedSide, Resume]]:
+def _resumes_before(found: Comparison) -> Iterator[tuple[difference.ComparedSide, record.Resume]]:
     for side in (found.a, found.b):
         for resume in side.resumes:
             if found.step and resume.step < found.step.step:
@@ -144,8 +125,8 @@ def only_state_differs(found: Comparison) -> Reason | None:
     checkpoint = found.checkpoint
     if found.step or checkpoint is None or checkpoint.tensors or not checkpoint.decisive:
         return None
-    random = [name for name in checkpoint.facts if name in RANDOM]
-    position = [name for name in checkpoint.facts if name in POSITION]
+    random = [name for name in checkpoint.facts if name in record.RANDOM]
+    position = [name for name in checkpoint.facts if name in record.POSITION]
     names = ", ".join(random + position)
     return _reason("random_or_input_state", names=names, step=checkpoint.place.step)
 
@@ -185,9 +166,12 @@ _ALONE = ("only in A", "only in B")
 Measure = Callable[[str, Saved, Saved], TensorDifference]
 
 
-def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -> Comparison:
+def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = difference.measure) -> Comparison:
     pairs = [(a.saved[place], b.saved[place]) for place in a.saved if place in b.saved]
     pairs.sort(key=lambda pair: pair[0].place.step)
+    before, now = _command(a), _command(b)
+    changed = EnvironmentChanged(fingerprint.COMMAND, before, now, True)
+    commands = [changed] if before != now else []
     found = Comparison(
         a=_side(a),
         b=_side(b),
@@ -197,14 +181,9 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -
         agreeing_checkpoints=tuple(
             one.place.step for one, other in pairs if not _differing_tensors(one, other)
         ),
-        environment=(*_commands(a, b), *fingerprint.compare(a.environment, b.environment)),
+        environment=(*commands, *fingerprint.compare(a.environment, b.environment)),
     )
     return replace(found, reasons=likely_reasons(found))
-
-
-def _commands(a: RunRecord, b: RunRecord) -> tuple[EnvironmentChanged, ...]:
-    before, now = (_command(run) for run in (a, b))
-    return (EnvironmentChanged(fingerprint.COMMAND, before, now, True),) if before != now else ()
 
 
 def _command(run: RunRecord) -> str:
@@ -212,7 +191,7 @@ def _command(run: RunRecord) -> str:
     return " ".join(map(str, words)) if isinstance(words, list) else ""
 
 
-def first_step_difference(a: Trace, b: Trace) -> StepDifference | None:
+def first_step_difference(a: Trace, b: Trace) -> difference.StepDifference | None:
     shared = [step for step in a.records if step in b.records]
     unequal = [step for step in shared if not a.records[step].same_bits(b.records[step])]
     if not unequal:
@@ -220,38 +199,37 @@ def first_step_difference(a: Trace, b: Trace) -> StepDifference | None:
     step = unequal[0]
     one, other = a.records[step], b.records[step]
     agreed_step = max((each for each in shared if each < step), default=0)
-    return StepDifference(
+    before = a.records.get(agreed_step)
+    return difference.StepDifference(
         step=step,
         fit=one.fit,
         epoch=one.epoch,
         loss_a=one.loss,
         loss_b=other.loss,
         loss_differs=not one.same_bits(replace(other, metrics=one.metrics)),
-        ulps=ulps_apart(one.loss, other.loss),
+        ulps=difference.ulps_apart(one.loss, other.loss),
         agreed_step=agreed_step,
-        first_of_epoch=_begins_epoch(a.records.get(agreed_step), one),
+        first_of_epoch=before is None or (before.fit, before.epoch) != (one.fit, one.epoch),
         differing_steps=len(unequal),
     )
 
 
-def _begins_epoch(before: StepRecord | None, record: StepRecord) -> bool:
-    return before is None or (before.fit, before.epoch) != (record.fit, record.epoch)
-
-
 def _first_checkpoint_difference(
     pairs: list[tuple[Saved, Saved]], measure: Measure
-) -> CheckpointDifference | None:
+) -> difference.CheckpointDifference | None:
     found = [_checkpoint_difference(one, other, measure) for one, other in pairs]
     unequal = [each for each in found if each.decisive or each.hints]
     decisive = [each for each in unequal if each.decisive]
     return next(iter(decisive or unequal), None)
 
 
-def _checkpoint_difference(one: Saved, other: Saved, measure: Measure) -> CheckpointDifference:
+def _checkpoint_difference(
+    one: Saved, other: Saved, measure: Measure
+) -> difference.CheckpointDifference:
     read_ahead = one.read_ahead or other.read_ahead
-    names = differing(one.facts, other.facts)
-    facts = tuple(name for name in names if is_decisive(name, read_ahead=read_ahead))
-    return CheckpointDifference(
+    names = record.differing(one.facts, other.facts)
+    facts = tuple(name for name in names if record.is_decisive(name, read_ahead=read_ahead))
+    return difference.CheckpointDifference(
         place=one.place,
         tensors=_tensor_differences(one, other, measure),
         facts=facts,
@@ -292,8 +270,8 @@ def _describe(name: str, one: Saved, other: Saved, measure: Measure) -> TensorDi
     return measure(name, one, other) if kind == "values" else TensorDifference(name, kind)
 
 
-def _side(run: RunRecord) -> ComparedSide:
-    return ComparedSide(
+def _side(run: RunRecord) -> difference.ComparedSide:
+    return difference.ComparedSide(
         name=run.name,
         completed=run.completed,
         last_step=run.trace.last_step,
@@ -304,9 +282,9 @@ def _side(run: RunRecord) -> ComparedSide:
     )
 
 
-def _coverage(a: RunRecord, b: RunRecord, pairs: list[tuple[Saved, Saved]]) -> Coverage:
+def _coverage(a: RunRecord, b: RunRecord, pairs: list[tuple[Saved, Saved]]) -> difference.Coverage:
     steps_a, steps_b = a.trace.records.keys(), b.trace.records.keys()
-    return Coverage(
+    return difference.Coverage(
         steps=len(steps_a & steps_b),
         only_a=len(steps_a - steps_b),
         only_b=len(steps_b - steps_a),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pitstop.comparison.record import Disagreement, Place, Resume, Saved
+from pitstop.comparison.record import Disagreement, Resume, Saved
+from pitstop.engine.state_capture import Position
 from pitstop.events import EnvironmentChanged
 from pitstop.record import Frozen
 from pitstop.store.reader import read_tensor
@@ -136,7 +137,7 @@ class CheckpointDifference(Frozen):
     which may differ between equal runs.
     """
 
-    place: Place
+    place: Position
     tensors: tuple[TensorDifference, ...] = ()
     facts: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import pairwise
 from pathlib import Path
 
 from pitstop import journal, steps
+from pitstop.engine.state_capture import Position
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, JsonValue, Restored
 from pitstop.record import Frozen
@@ -136,9 +136,8 @@ class Trace(Frozen):
         return max(self.records, default=0)
 
     def epoch_ends(self) -> tuple[int, ...]:
-        records = list(self.records.values())
-        ends = [one.step for one, other in pairwise(records) if _epoch(one) != _epoch(other)]
-        return tuple(ends) + tuple(each.step for each in records[-1:])
+        last = {(each.fit, each.epoch): each.step for each in self.records.values()}
+        return tuple(last.values())
 
 
 def merge(attempts: Iterable[Iterable[StepRecord]]) -> Trace:
@@ -155,21 +154,6 @@ def merge(attempts: Iterable[Iterable[StepRecord]]) -> Trace:
     return Trace(ordered, computed - len(records), tuple(disagreements))
 
 
-def _epoch(record: StepRecord) -> tuple[int, int]:
-    return record.fit, record.epoch
-
-
-class Place(Frozen):
-    """Where in the training a checkpoint was taken; the same place holds the same state."""
-
-    step: int
-    fit: int
-    epoch: int
-    step_in_epoch: int
-    stage: str
-    milestone: str
-
-
 class Saved(Frozen):
     """A checkpoint; the checksums of its variables, by name, are of the present format.
 
@@ -177,7 +161,7 @@ class Saved(Frozen):
     training, and may have drawn from the random streams ahead of the step.
     """
 
-    place: Place
+    place: Position
     path: Path
     manifest: Manifest
     tensors: Mapping[str, TensorEntry]
@@ -200,7 +184,7 @@ class RunRecord(Frozen):
     name: str
     completed: bool
     trace: Trace
-    saved: Mapping[Place, Saved] = field(default_factory=dict)
+    saved: Mapping[Position, Saved] = field(default_factory=dict)  # one place holds one state
     resumes: tuple[Resume, ...] = ()
     # the fingerprint and the versions of its last attempt
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -244,8 +228,8 @@ def load_trace(folder: RunFolder) -> Trace:
     return merge(steps.read(path / steps.FILE_NAME) for path in attempts)
 
 
-def _load_checkpoints(folder: RunFolder) -> tuple[dict[Place, Saved], tuple[str, ...]]:
-    saved: dict[Place, Saved] = {}
+def _load_checkpoints(folder: RunFolder) -> tuple[dict[Position, Saved], tuple[str, ...]]:
+    saved: dict[Position, Saved] = {}
     unreadable = []
     # The newest of two checkpoints of one place is the one that counts.
     for entry in reversed(Catalog(folder.checkpoints).entries()):
@@ -261,18 +245,14 @@ def _load_checkpoints(folder: RunFolder) -> tuple[dict[Place, Saved], tuple[str,
 def _load_checkpoint(entry: CheckpointEntry) -> Saved:
     manifest = entry.readable()
     state = json.loads(read_state(entry.path, manifest))
-    tensors = manifest.tensors
+    tensors, info = manifest.tensors, manifest.info
     digests = {name: tensor.xxh3_64 for name, tensor in tensors.items()}
+    stage = state.get("position", {}).get("stage", "")
     return Saved(
-        place=_place(manifest, state.get("position", {}).get("stage", "")),
+        place=Position(info.step, info.fit, info.epoch, info.step_in_epoch, stage, info.milestone),
         path=entry.path,
         manifest=manifest,
         tensors={name: each for name, each in tensors.items() if name.startswith(_VARIABLES)},
         facts=read_facts(state, digests),
         read_ahead=bool(state.get("fit", {}).get("input", {}).get("replay")),
     )
-
-
-def _place(manifest: Manifest, stage: str) -> Place:
-    info = manifest.info
-    return Place(info.step, info.fit, info.epoch, info.step_in_epoch, stage, info.milestone)

@@ -70,8 +70,8 @@ def _short(text: str) -> str:
 
 _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
-    events.BatchDivided: lambda each: f"batches in {each.parts} parts from step {each.step:,} on",
-    events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is skipped",
+    events.BatchDivided: "batches in {0.parts} parts from step {0.step:,} on".format,
+    events.BatchSkipped: "the batch of step {0.step:,} is skipped".format,
     events.BuffersReduced: lambda each: (
         f"smaller input buffers from step {each.step:,} on: {', '.join(each.buffers)}"
     ),
@@ -79,32 +79,28 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
         f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
     ),
     events.CheckpointFailed: lambda each: f"saving step {each.step:,} failed: {_short(each.error)}",
-    events.CheckpointQuarantined: lambda each: f"{each.path} was set aside: {each.reason}",
+    events.CheckpointQuarantined: "{0.path} was set aside: {0.reason}".format,
     events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
     events.ExceptionRaised: _raised,
     events.ExhaustionForecast: _exhaustion,
     events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
-    events.InputExhausted: lambda each: (
-        f"the input ran out after {each.steps} of {each.expected_steps} steps"
-    ),
+    events.InputExhausted: "the input ran out after {0.steps} of {0.expected_steps} steps".format,
     events.InstrumentationUnavailable: lambda each: _short(each.reason),
     events.NonFiniteLocated: lambda each: (
         f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
     ),
     events.NonFiniteLoss: _became_bad,
-    events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
+    events.NonFiniteWeights: "weights were not finite at step {0.step:,}".format,
     events.Notice: lambda each: _short(each.message),
-    events.PrecisionReduced: lambda each: f"{each.policy} from step {each.step:,} on",
+    events.PrecisionReduced: "{0.policy} from step {0.step:,} on".format,
     events.RestartPlanned: lambda each: (
         f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
     ),
     events.RestartRefused: lambda each: f"not restarted: {_short(each.reason)}",
-    events.Restored: lambda each: f"resumed at step {each.step:,}",
+    events.Restored: "resumed at step {0.step:,}".format,
     events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
-    events.RolledBack: lambda each: f"rolled back to step {each.to_step:,} ({each.action})",
-    events.StopDeadlinePassed: lambda each: (
-        f"no step ended within {each.waited_seconds:.0f} s ({each.reason})"
-    ),
+    events.RolledBack: "rolled back to step {0.to_step:,} ({0.action})".format,
+    events.StopDeadlinePassed: "no step ended within {0.waited_seconds:.0f} s ({0.reason})".format,
     events.StopRequested: _stop_requested,
     events.StopTrainingSet: lambda each: (
         f"{each.callback or _source(each)} ended the training at step {each.step:,}"
@@ -113,11 +109,11 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
         f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
     ),
     events.TrainerExited: _trainer_exited,
-    events.TrainerStopped: lambda each: f"stopped after step {each.step:,}",
+    events.TrainerStopped: "stopped after step {0.step:,}".format,
     events.TrainingStalled: lambda each: (
         f"the training hung at step {each.step:,}, {phrases.shorten(each.place)}"
     ),
-    events.TrainingWentOn: lambda each: f"continued after {each.seconds:.0f} s without progress",
+    events.TrainingWentOn: "continued after {0.seconds:.0f} s without progress".format,
     events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
     events.WorkerDied: lambda each: (
         f"data worker {each.pid} "

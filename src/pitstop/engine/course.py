@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
 from pitstop.engine.matching import (
@@ -15,6 +15,7 @@ from pitstop.engine.matching import (
     is_changed,
 )
 from pitstop.errors import ResumeRefused
+from pitstop.record import Frozen
 
 CALLBACKS = "callbacks"
 FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "shuffle")
@@ -31,8 +32,7 @@ EDITED = (
 _ALL = "all"
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(Frozen):
     """A decision."""
 
     goes_on: bool

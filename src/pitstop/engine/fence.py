@@ -12,7 +12,6 @@ import os
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
@@ -20,6 +19,7 @@ from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_STACKS
+from pitstop.record import Frozen
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""
@@ -41,8 +41,7 @@ class Watched(Protocol):
     def phase(self) -> Phase: ...
 
 
-@dataclass(frozen=True)
-class OwnFailure:
+class OwnFailure(Frozen):
     """What failed, and where; `spoils` a later snapshot or not."""
 
     place: str

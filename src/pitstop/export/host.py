@@ -11,17 +11,11 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pitstop import journal
+from pitstop import events, journal
 from pitstop.engine.export_order import REFUSED
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed, UserError
-from pitstop.events import (
-    AttemptStarted,
-    Event,
-    ExceptionRaised,
-    InstrumentationUnavailable,
-    Notice,
-)
+from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Hello, ImageAnswer, NoImage, RestoreRequest, Welcome
 from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settings
@@ -35,12 +29,8 @@ from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.restoring import restore_points
-from pitstop.supervisor.lifecycle.occurrences import (
-    ArenaReceived,
-    EventLoop,
-    Occurrence,
-    TrainerCameIn,
-)
+from pitstop.supervisor.lifecycle import occurrences
+from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 from pitstop.supervisor.records.fingerprint import hash_seed
@@ -142,12 +132,7 @@ class Outcome:
 class Host:
     """In the place of a supervisor: welcomes one process, and gives it saved states."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        scratch: Path,
-        source: Source | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, scratch: Path, source: Source | None = None) -> None:
         self._settings = settings
         self._scratch = scratch
         self._source = source
@@ -162,7 +147,9 @@ class Host:
         with ExitStack() as stack:
             control = stack.enter_context(closing(ControlSocket.open("export")))
             beacon = stack.enter_context(closing(Beacon.create()))
-            self._trainer_slot = self._make_trainer_slot(beacon)
+            settings = self._settings.to_json()
+            welcome = Welcome(PROTOCOL, str(self._scratch), _ATTEMPT, settings, -1, points=())
+            self._trainer_slot = TrainerSlot(self._event_loop, welcome, beacon.fd)
             self._event_loop.watch(control, lambda: self._accept(control))
             child = _start(script, str(control.path))
             stack.callback(_end, child)
@@ -174,20 +161,14 @@ class Host:
             self._outcome.exit_code = child.wait()
         return self._outcome
 
-    def _make_trainer_slot(self, beacon: Beacon) -> TrainerSlot:
-        welcome = Welcome(
-            PROTOCOL, str(self._scratch), _ATTEMPT, self._settings.to_json(), -1, points=()
-        )
-        return TrainerSlot(self._event_loop, welcome, beacon.fd)
-
-    def _handle(self, occurrences: Iterable[Occurrence]) -> None:
-        for each in occurrences:
+    def _handle(self, happened: Iterable[Occurrence]) -> None:
+        for each in happened:
             match each:
                 case Event() as event:
                     self._outcome.events.append(event)
-                case TrainerCameIn():
+                case occurrences.TrainerCameIn():
                     self._trainer_slot.welcome(self._source.points if self._source else ())
-                case ArenaReceived(_, fd):
+                case occurrences.ArenaReceived(_, fd):
                     os.close(fd)
                 case RestoreRequest(checkpoint):
                     self._restore(checkpoint)
@@ -265,7 +246,12 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
             f"The run's command was started in {identity.cwd}, which no longer exists.",
             "Create the folder again.",
         )
-    launched = _was_launched(folder, attempt)
+    started = (
+        entry.event
+        for entry in journal.read(folder.journal).entries
+        if entry.attempt == attempt and isinstance(entry.event, events.AttemptStarted)
+    )
+    launched = next((each.launched for each in started), True)
     seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
     environment = {**os.environ, **seeds}
     return Script(_whole(identity.command, command), Path(identity.cwd), environment, log, launched)
@@ -284,20 +270,13 @@ def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
 
 def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | EnvironmentFault:
     for event in outcome.events:
-        if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
+        if isinstance(event, events.Notice) and event.code in (REFUSED, "resume_refused"):
             return UserError(event.message, event.remedy)
-        if isinstance(event, InstrumentationUnavailable):
+        if isinstance(event, events.InstrumentationUnavailable):
             return EnvironmentFault(event.reason, event.remedy)
-    raised = [each for each in outcome.events if isinstance(each, ExceptionRaised)]
+    raised = [each for each in outcome.events if isinstance(each, events.ExceptionRaised)]
     why = f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     tail = "\n".join(lines[-_TAIL_LINES:])
     end = f"with exit code {outcome.exit_code} before that{why}. Its last output:\n{tail}\n"
     return UserError(f"The script ended {end}", remedy)
-
-
-def _was_launched(folder: RunFolder, attempt: int) -> bool:
-    for entry in journal.read(folder.journal).entries:
-        if entry.attempt == attempt and isinstance(entry.event, AttemptStarted):
-            return entry.event.launched
-    return True

@@ -18,28 +18,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pitstop import journal
-from pitstop.flight.sample import (
-    AllocatorSample,
-    CgroupSample,
-    DiskSample,
-    GpuSample,
-    HostSample,
-    ProcessSample,
-    Sample,
-    TrainingSample,
-)
+from pitstop.flight import sample as samples
+from pitstop.flight.sample import Sample
 from pitstop.machine.regular_file import open_regular
 
 _T = TypeVar("_T")
 
 _KINDS: Mapping[str, type] = {
-    "allocators": AllocatorSample,
-    "cgroup": CgroupSample,
-    "disks": DiskSample,
-    "gpus": GpuSample,
-    "host": HostSample,
-    "processes": ProcessSample,
-    "training": TrainingSample,
+    "allocators": samples.AllocatorSample,
+    "cgroup": samples.CgroupSample,
+    "disks": samples.DiskSample,
+    "gpus": samples.GpuSample,
+    "host": samples.HostSample,
+    "processes": samples.ProcessSample,
+    "training": samples.TrainingSample,
 }
 """By the name of a member: of what class it is, or each of its items."""
 
@@ -159,8 +151,8 @@ def newest_paths(attempt_dir: Path) -> tuple[Path, ...]:
 
 
 def read_last(attempt_dir: Path) -> Sample | None:
-    last = (_last_sample(path) for path in newest_paths(attempt_dir))
-    return max((each for each in last if each), key=lambda each: each.number, default=None)
+    last = filter(None, map(_last_sample, newest_paths(attempt_dir)))
+    return max(last, key=lambda each: each.number, default=None)
 
 
 def _last_sample(path: Path) -> Sample | None:
@@ -171,8 +163,7 @@ def _last_sample(path: Path) -> Sample | None:
             found = file.read().splitlines(keepends=True)
     except OSError:
         return None
-    samples = (decode(line) for line in reversed(found))
-    return next((each for each in samples if each is not None), None)
+    return next(filter(None, map(decode, reversed(found))), None)
 
 
 def lines(attempt_dir: Path) -> Iterator[bytes]:
@@ -193,5 +184,5 @@ def read_spaced(attempt_dir: Path, most: int) -> tuple[Sample, ...]:
     half = most // 2
     before, recent = numbers[:-half], numbers[-half:]
     every = max(1, -(-len(before) // half))
-    chosen = (decode(found[number]) for number in (*before[::every], *recent))
-    return tuple(sample for sample in chosen if sample is not None)
+    chosen = (found[number] for number in (*before[::every], *recent))
+    return tuple(filter(None, map(decode, chosen)))

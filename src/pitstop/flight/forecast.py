@@ -72,9 +72,10 @@ class ExhaustionMonitor:
     def _judge(
         self, sample: Sample, found: list[Resource], ahead: Outlook
     ) -> list[ExhaustionForecast]:
-        judged = [(each, forecast(self._envelopes[each.key], each.left, ahead)) for each in found]
         self.present = {
-            each.key: self._event(each, seen, sample) for each, seen in judged if seen is not None
+            each.key: self._event(each, seen, sample)
+            for each in found
+            if (seen := forecast(self._envelopes[each.key], each.left, ahead))
         }
         new = [key for key in self.present if key not in self._told]
         self._told.update(new)
@@ -164,11 +165,7 @@ class Forecast(Frozen):
 def forecast(envelope: Envelope, left: float, outlook: Outlook) -> Forecast | None:
     """When what is left of a resource will be used up; None where nothing says that it will."""
     found = (_at_scale(scale, envelope.highest, left, outlook) for scale in envelope.scales)
-    return min(
-        (each for each in found if each is not None),
-        key=lambda each: each.seconds_left,
-        default=None,
-    )
+    return min(filter(None, found), key=lambda each: each.seconds_left, default=None)
 
 
 def is_growing(envelope: Envelope) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import threading
 import time
@@ -233,6 +232,7 @@ class Sampler:
         no_disk: list[sample.DiskSample] = []
         no_gpu: list[sample.GpuSample] = []
         self._disks = Watcher("pitstop-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
+        self._gpu_reader: GpuReader | None = None
         self._gpus = Watcher("pitstop-gpus", self._read_gpus, no_gpu, _GPU_SECONDS)
 
     def start(self) -> None:
@@ -277,12 +277,9 @@ class Sampler:
         return disks.unanswered(latest, self._disk_reader.asking)
 
     def _read_gpus(self) -> list[sample.GpuSample]:
+        # In the thread that reads: a broken driver may hold up the library's loading.
+        self._gpu_reader = self._gpu_reader or GpuReader(gpus.load(), lambda: set(self._roles))
         return self._gpu_reader.read()
-
-    @functools.cached_property
-    def _gpu_reader(self) -> GpuReader:
-        """Made in the thread that reads: a broken driver may hold up the library's loading."""
-        return GpuReader(gpus.load(), lambda: set(self._roles))
 
 
 def training(

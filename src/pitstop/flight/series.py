@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from pitstop.flight.sample import DiskSample, GpuSample, Sample
+from pitstop.flight.sample import GpuSample, Sample
 from pitstop.record import Frozen
 
 _NORMAL_95 = 1.96
@@ -78,18 +78,22 @@ def cpu_share(samples: Sequence[Sample]) -> Series:
 
 
 def input_share(samples: Sequence[Sample]) -> Series:
-    told = [each for each in samples if each.training and each.training.step_seconds is not None]
+    told = [
+        (each.time_seconds, each.training.step_seconds, each.training.input_seconds or 0.0)
+        for each in samples
+        if each.training and each.training.step_seconds is not None
+    ]
     return tuple(
-        Point(after.time_seconds, share)
-        for before, after in pairwise(told)
-        if (share := _input_share(before, after)) is not None
+        Point(at, min(1.0, max(0.0, (waits - before[2]) / (steps - before[1]))))
+        for before, (at, steps, waits) in pairwise(told)
+        if steps > before[1]
     )
 
 
 def disk_free(samples: Sequence[Sample], mount: str) -> Series:
     def free(sample: Sample) -> int | None:
-        found: Iterator[DiskSample] = (each for each in sample.disks if each.mount == mount)
-        return next((each.free_bytes for each in found if each.answers), None)
+        asked = (each for each in sample.disks if each.answers)
+        return next((each.free_bytes for each in asked if each.mount == mount), None)
 
     return _series(samples, free)
 
@@ -129,11 +133,3 @@ def _rates(samples: Sequence[Sample], count: Callable[[Sample], float | None]) -
         if first is not None and second is not None and seconds > 0 and second >= first:
             points.append(Point(after.time_seconds, (second - first) / seconds))
     return tuple(points)
-
-
-def _input_share(before: Sample, after: Sample) -> float | None:
-    if before.training is None or after.training is None:
-        return None
-    steps = (after.training.step_seconds or 0.0) - (before.training.step_seconds or 0.0)
-    waits = (after.training.input_seconds or 0.0) - (before.training.input_seconds or 0.0)
-    return min(1.0, max(0.0, waits / steps)) if steps > 0 else None

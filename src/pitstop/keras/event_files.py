@@ -11,7 +11,7 @@ import re
 import socket
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pitstop import journal
 from pitstop.events import AttemptStarted, TrainerConnected
 from pitstop.keras.packages import kinds
 from pitstop.machine.own_process import age_ns
+from pitstop.record import Frozen
 
 WRITERS = frozenset({"_writers", "_prev_summary_state"})
 """Attributes of a TensorBoard callback, the same in both packages: it makes them again itself."""
@@ -46,8 +47,7 @@ def log_folder(callbacks: Iterable[Any]) -> str:
     return next((str(Path(each).absolute().parent) for each in local), "")
 
 
-@dataclass(frozen=True)
-class EventWriter:
+class EventWriter(Frozen):
     """A process, and when it may have begun a file, in seconds since the epoch."""
 
     host: str
@@ -62,18 +62,11 @@ class EventWriter:
         return int(self.from_seconds) <= int(named[1]) <= self.until_seconds
 
 
-def this_process() -> EventWriter:
-    return EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
-
-
 def earlier_processes(journal_file: Path) -> list[EventWriter]:
     try:
-        return list(_writers(journal.read(journal_file).entries))
+        entries = journal.read(journal_file).entries
     except (OSError, ValueError):
         return []
-
-
-def _writers(entries: Iterable[journal.Entry]) -> list[EventWriter]:
     found: list[EventWriter] = []
     host, started = "", 0.0
     for entry in entries:
@@ -87,8 +80,7 @@ def _writers(entries: Iterable[journal.Entry]) -> list[EventWriter]:
     return found
 
 
-@dataclass(frozen=True)
-class FileCut:
+class FileCut(Frozen):
     """What is to become of one file: it is cut at a size, or set aside where that is None."""
 
     path: Path
@@ -106,7 +98,7 @@ class EventFiles:
             for writer in callback._writers.values():
                 writer.flush()
         folders = [str(each) for each in absolute_folders(callbacks)]
-        own = this_process()
+        own = EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
         paths = [path for path in _event_files(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]
         sizes = {str(path): path.stat().st_size for path in paths if path.is_file()}

@@ -28,9 +28,6 @@ class FitPosition:
         """Steps computed, the one included whose callbacks are still running."""
         return self.step + int(self.has_returned)
 
-    def begin_epoch(self, epoch: int) -> None:
-        self.epoch, self.step_in_epoch = epoch, 0
-
     def count(self, steps: int) -> None:
         self.step += steps
         self.step_in_epoch += steps
@@ -45,9 +42,6 @@ class FitPosition:
 
     def place(self, stage: str, milestone: str) -> Position:
         return Position(self.step, self.fit, self.epoch, self.step_in_epoch, stage, milestone)
-
-    def go_to(self, saved: Position) -> None:
-        self.step, self.epoch, self.step_in_epoch = saved.step, saved.epoch, saved.step_in_epoch
 
 
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:

@@ -132,8 +132,7 @@ def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str,
 
 
 def is_digested(arguments: Mapping[str, Any]) -> bool:
-    values = (arguments.get(name) for name in _DATA)
-    return all(_is_digested(value) for value in values)
+    return _is_digested([arguments.get(name) for name in _DATA])
 
 
 def called_by(model: Any, arguments: Mapping[str, Any]) -> list[Any]:
@@ -266,7 +265,11 @@ def _optimizer(model: Any) -> dict[str, str]:
         return {"optimizer": describe(optimizer)}
     config = _config_of_optimizer(model)
     config.pop("name", None)
-    numbers = {name: describe(_shortest(value)) for name, value in config.items()}
+    shortest = {
+        name: float(str(np.float32(value))) if isinstance(value, float | np.floating) else value
+        for name, value in config.items()
+    }
+    numbers = {name: describe(value) for name, value in shortest.items()}
     return {"optimizer": type(optimizer).__name__, **numbers}
 
 
@@ -279,10 +282,6 @@ def _config_of_optimizer(model: Any) -> dict[str, Any]:
         numbers = {name: each for name, each in found.items() if not name.startswith("_")}
         rate = private_of(model).compiled_parts(model)["the optimizer's learning rate"]
         return {**numbers, "learning_rate": rate}
-
-
-def _shortest(value: Any) -> Any:
-    return float(str(np.float32(value))) if isinstance(value, float | np.floating) else value
 
 
 def _callbacks(callbacks: Any) -> dict[str, str]:

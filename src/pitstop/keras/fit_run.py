@@ -169,7 +169,7 @@ class FitRun:
     # -- what Keras tells while it runs ------------------------------------------
 
     def epoch_begins(self, epoch: int, logs: Any = None) -> None:
-        self.position.begin_epoch(epoch)
+        self.position.epoch, self.position.step_in_epoch = epoch, 0
         if self.session.trainings.newest is None:
             began = began_seconds(self.session.attempt_dir)
             self.doubt(EARLIER.own_resume(self.session.attempt_dir, began))
@@ -318,8 +318,8 @@ class FitRun:
             raise failed
 
     def restore_position(self, saved: SavedState) -> None:
-        fit = saved.state["fit"]
-        self.position.go_to(saved.position)
+        fit, at, place = saved.state["fit"], self.position, saved.position
+        at.step, at.epoch, at.step_in_epoch = place.step, place.epoch, place.step_in_epoch
         self.numbers.restore(decode(fit["logs"], saved.tensors))
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]

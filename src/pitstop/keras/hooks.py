@@ -15,7 +15,7 @@ from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.training import Training
-from pitstop.link.settings import ENV_MIXED_PRECISION, ENV_SMALL_BUFFERS, MIXED_PRECISION
+from pitstop.link.settings import ENV_SMALL_BUFFERS
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -104,8 +104,6 @@ def install(instrumentation: Instrumentation) -> None:
     check()
     if os.environ.get(ENV_SMALL_BUFFERS):
         private.hold_few_batches()
-    if os.environ.get(ENV_MIXED_PRECISION):
-        keras.config.set_dtype_policy(MIXED_PRECISION)
     private.watch_names(REGISTRY.naming)
     patch(instrumentation)
 

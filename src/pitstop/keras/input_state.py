@@ -16,6 +16,7 @@ from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
 from pitstop.keras import fit_level
+from pitstop.record import Frozen
 from pitstop.tensorflow import drawn_inputs, pipeline, private
 from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
@@ -27,8 +28,7 @@ _SNAPSHOTS_SHARE = 0.5
 _LARGE_SHARE = 0.25
 
 
-@dataclass(frozen=True)
-class IteratorCheckpoint:
+class IteratorCheckpoint(Frozen):
     """A place in the input, taken once for the snapshots of a while.
 
     To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer,
@@ -118,8 +118,7 @@ KEPT_ORDER = Exactness(
 )
 
 
-@dataclass(frozen=True)
-class FreshIterator:
+class FreshIterator(Frozen):
     """An iterator, and its state before anything was drawn; empty where it cannot give one."""
 
     iterator: Any

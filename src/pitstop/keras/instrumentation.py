@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from pitstop.keras import stop_training
 from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.training import Training
+from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.traced_ops import OpKind
@@ -40,29 +42,25 @@ class Instrumentation:
     ) -> None:
         self._socket_path = socket_path
         self._registry = registry
-        self._training = training
+        self.training = training
         self._refused = False
         os.register_at_fork(after_in_child=self._forget)
         self._notifies = False
 
-    @property
-    def training(self) -> Training | None:
-        return self._training
-
     def begin(self) -> Training | None:
-        if self._training is None and not self._refused:
+        if self.training is None and not self._refused:
             session = process_session.current()
             if session is not None and not session.trains_with_fit:
                 # `pitstop.start`: this fit is part of a step of the script's loop.
                 self._refused = True
                 return None
             try:
-                self._training = self._open()
+                self.training = self._open()
             except PeerFault:
                 # Another process of the run trains, or the run is over: this
                 # one goes on as if Pitstop were not there.
                 self._refused = True
-        return self._training
+        return self.training
 
     def leaving(self) -> AbstractContextManager[None]:
         return ending_threads()
@@ -75,12 +73,15 @@ class Instrumentation:
     def _forget(self) -> None:
         # A forked data worker shares the descriptors, not the run; nor does one that trains
         # beside its parent.  The child of one that does not train may.
-        self._refused |= self._training is not None
-        self._training = None
+        self._refused |= self.training is not None
+        self.training = None
 
     # -- hooks -------------------------------------------------------------------------
 
     def lead(self, model_class: type, traceback_utils: Any, hooks: Iterable[Hook]) -> None:
+        if os.environ.get(ENV_MIXED_PRECISION):
+            package = importlib.import_module(model_class.__module__.partition(".")[0])
+            package.mixed_precision.set_global_policy(MIXED_PRECISION)
         hide_own_frames(traceback_utils)
         replace_inner_fit(model_class, self._led_fit)
         for owner, name, around in hooks:
@@ -103,7 +104,7 @@ class Instrumentation:
     def _led(self, original: Callable[..., Any], around: Around) -> Callable[..., Any]:
         @functools.wraps(original)
         def method(*args: Any, **kwargs: Any) -> Any:
-            training = self._training
+            training = self.training
             if training is None:
                 return original(*args, **kwargs)
             return around(training, original, *args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +16,6 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.legacy_source import SHAPES, LegacySource, placeholder, take_place
 from pitstop.keras.training import Training
-from pitstop.link.settings import ENV_MIXED_PRECISION
 from pitstop.tensorflow.variables import REGISTRY
 
 _Original = Callable[[Any], Iterator[Any]]
@@ -123,8 +121,6 @@ def install(instrumentation: Instrumentation) -> None:
     check()
     legacy_private.watch_names(REGISTRY.naming)
     legacy_private.watch_seeds()
-    if os.environ.get(ENV_MIXED_PRECISION):
-        legacy_private.lower_precision()
     instrumentation.lead(TRAINER, legacy_private.traceback_utils, (*_LED, *OBSERVED))
 
 

@@ -14,7 +14,6 @@ from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
-from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.naming import Naming
 
@@ -167,10 +166,6 @@ def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> Non
         pss_evaluation_shards=model._pss_evaluation_shards,
         **readers,
     )
-
-
-def lower_precision() -> None:
-    importlib.import_module(KERAS_2).mixed_precision.set_global_policy(MIXED_PRECISION)
 
 
 def config_of(model: Any) -> Any:

@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,14 @@ from pitstop.engine.made_folders import MADE, is_moved, moved
 from pitstop.engine.present_identity import names_on_stack
 from pitstop.keras import callback_nodes
 from pitstop.keras.packages import kinds
+from pitstop.record import Frozen
 
 _FIELDS = re.compile(r"\{[^{}]*\}")
 _MOST_BYTES = 1 << 30
 _FILES = (io.TextIOWrapper, io.BufferedWriter, io.FileIO)
 
 
-@dataclass(frozen=True)
-class KeptFile:
+class KeptFile(Frozen):
     """A file as it was at the cut.
 
     `attribute` of a callback holds the file object, or is empty for one of the script's;
@@ -170,8 +169,7 @@ def lengthen(others: list[Any], files: list[KeptFile]) -> None:
             put_back([], short, [kept])
 
 
-@dataclass(frozen=True)
-class Followed:
+class Followed(Frozen):
     """What was found under names of before.
 
     `copied`: where the copies are; they keep the time of the last change. `left`: files that are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pitstop.engine import variable_match
@@ -24,6 +24,7 @@ from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
 from pitstop.keras import fit_identity
 from pitstop.keras.packages import private_of
+from pitstop.record import Frozen
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import saved_variables
 
@@ -44,8 +45,7 @@ class Cells(Protocol):
 _ANEW = Course(goes_on=False)
 
 
-@dataclass(frozen=True)
-class FitBeginning:
+class FitBeginning(Frozen):
     """A `fit` that begins."""
 
     index: int  # its number in the run

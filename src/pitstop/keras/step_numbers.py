@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -109,7 +109,7 @@ class StepNumbers:
         self.loss, self.digest = float("nan"), 0
 
 
-def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
+def numbers(logs: dict[str, Any]) -> dict[str, float]:
     found = {}
     for name, value in _flat(logs):
         if isinstance(value, float | int) or getattr(value, "shape", None) == ():
@@ -120,7 +120,7 @@ def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
+def plain(logs: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for name, value in _flat(logs):
         try:
@@ -132,9 +132,9 @@ def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _flat(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(logs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in logs.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             yield from _flat(value)
         else:
             yield key, value

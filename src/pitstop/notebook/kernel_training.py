@@ -56,21 +56,21 @@ class KernelInstrumentation(Instrumentation):
 
     def begin(self) -> Training | None:
         """As for a script; `CellEnded` where no supervisor can be had: nothing would be saved."""
-        training = self._training
+        training = self.training
         if training is not None and training.run is None and training.session.is_over:
             self._leave(training)
-        if self._training is None and not self._refused and process_session.current() is None:
+        if self.training is None and not self._refused and process_session.current() is None:
             try:
-                self._training = self._open()
+                self.training = self._open()
             except PitstopError as problem:
                 raise CellEnded(f"{problem.message} {problem.remedy}") from None
-        return self._training
+        return self.training
 
     def change_run(self, run: KernelRun) -> None:
-        if self._training is not None:
-            if self._training.run is not None:
+        if self.training is not None:
+            if self.training.run is not None:
                 return
-            self._leave(self._training)
+            self._leave(self.training)
         self._run, self._before = run, None
 
     def _open(self) -> Training:
@@ -83,12 +83,12 @@ class KernelInstrumentation(Instrumentation):
         return Training(session, REGISTRY, found, self._cells)
 
     def _leave(self, training: Training) -> None:
-        self._before, self._training = training.session.trainings, None
+        self._before, self.training = training.session.trainings, None
         process_session.leave_session()
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        training = self._training
+        training = self.training
         try:
             yield
         except LeavesScript as leaves:

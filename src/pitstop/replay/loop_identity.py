@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import is_changed
 from pitstop.engine.python_state import Encoder, decode
+from pitstop.record import Frozen
 from pitstop.tensorflow import private
 
 _VALUES_EACH = 16
@@ -62,8 +62,7 @@ _OTHER_VALUES = "variables of the script have different values than before when 
 _ARRAY = re.compile(r"=\w+\[[\d, ]*\] \w+$")
 
 
-@dataclass(frozen=True)
-class LoopMatch:
+class LoopMatch(Frozen):
     """What a loop is to the saved one; it is that one where nothing is said.
 
     `another`: why it is another one, or one that the script has chosen other settings for.
@@ -76,8 +75,7 @@ class LoopMatch:
     doubt: str = ""
 
 
-@dataclass(frozen=True)
-class LoopIdentity:
+class LoopIdentity(Frozen):
     """What a loop is known by: where the script calls its first step, and what that left behind."""
 
     place: Identity

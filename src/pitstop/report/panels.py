@@ -12,16 +12,7 @@ from pitstop.flight import series
 from pitstop.flight.sample import Sample, memory_limit_bytes, memory_place
 from pitstop.journal import Entry
 from pitstop.report import timeline
-from pitstop.report.timeline import (
-    LOSS,
-    SPEED,
-    Panel,
-    Point,
-    Series,
-    Unit,
-    panels_with_values,
-    thin,
-)
+from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
 from pitstop.steps import StepRecord
 
 COLUMNS = 120  # spans of time that a line is thinned to
@@ -42,9 +33,9 @@ def training_panels(
     speed = Series("steps per second", step_rate(records, ended_seconds))
     return panels_with_values(
         (
-            Panel(LOSS, "Loss", Unit.PLAIN, loss),
+            Panel(timeline.LOSS, "Loss", Unit.PLAIN, loss),
             Panel("metrics", "Metrics", Unit.PLAIN, _metrics(ended)),
-            Panel(SPEED, "Speed", Unit.PER_SECOND, (speed,)),
+            Panel(timeline.SPEED, "Speed", Unit.PER_SECOND, (speed,)),
         )
     )
 
@@ -174,8 +165,8 @@ def _disks(samples: Sequence[Sample]) -> Panel:
         for disk in each.disks
         if disk.free_bytes < _SCARCE * disk.size_bytes
     }
-    lines = (_series(mount, series.disk_free(samples, mount)) for mount in scarce)
-    return Panel(timeline.DISK, "Disk space left", Unit.BYTES, tuple(lines)[:_MOST_DISKS])
+    lines = tuple(_series(mount, series.disk_free(samples, mount)) for mount in scarce)
+    return Panel(timeline.DISK, "Disk space left", Unit.BYTES, lines[:_MOST_DISKS])
 
 
 def _open_files(samples: Sequence[Sample]) -> Panel:

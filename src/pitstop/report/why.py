@@ -8,17 +8,9 @@ from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
-from pitstop import steps
+from pitstop import events, steps
 from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load, phrases
 from pitstop.errors import RunNotFound
-from pitstop.events import (
-    AttemptStarted,
-    JsonValue,
-    LevelKnown,
-    Restored,
-    ResumeChosen,
-    TrainerConnected,
-)
 from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.record import Frozen
@@ -48,7 +40,8 @@ class AttemptProgress(Frozen):
 
 def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> AttemptProgress:
     """How far an attempt came; `recorded_step` is the last in its own record, 0 without one."""
-    first = _first_step(evidence)
+    begun = evidence.first(events.Restored) or evidence.first(events.ResumeChosen)
+    first = begun.step if begun is not None else 0
     return AttemptProgress(
         attempt=evidence.attempt,
         state=diagnosis.state,
@@ -95,13 +88,6 @@ def _same_cause(attempts: Sequence[AttemptProgress]) -> int:
     return next(different, len(attempts))
 
 
-def _first_step(evidence: Evidence) -> int:
-    restored, chosen = evidence.first(Restored), evidence.first(ResumeChosen)
-    if restored is not None:
-        return restored.step
-    return chosen.step if chosen is not None else 0
-
-
 _MOST_RECORDS = 4096
 
 
@@ -119,10 +105,7 @@ def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Ti
     known += [each.time_seconds for each in records[-1:]]
     known += [each.time_seconds for each in samples[-1:]]
     ended = max(known)
-    panels = (
-        *training_panels(records, evidence.entries, ended),
-        *resource_panels(samples),
-    )
+    panels = (*training_panels(records, evidence.entries, ended), *resource_panels(samples))
     return Timeline(started, ended, panels, marks(evidence.entries))
 
 
@@ -143,8 +126,8 @@ _LINE_CHARACTERS = 400
 
 
 def facts(evidence: Evidence) -> Iterator[Fact]:
-    started, connected = evidence.first(AttemptStarted), evidence.last(TrainerConnected)
-    level = evidence.last(LevelKnown)
+    started = evidence.first(events.AttemptStarted)
+    connected, level = evidence.last(events.TrainerConnected), evidence.last(events.LevelKnown)
     if started is not None:
         yield "command", phrases.shorten(shlex.join(started.command), _LONGEST)
         yield "host", started.host
@@ -170,7 +153,7 @@ class WhyReport(Frozen):
     output: tuple[str, ...] = ()
     log_folder: str = ""
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> dict[str, events.JsonValue]:
         """One object about the last attempt; the earlier ones under `attempts`."""
         return {
             "run": self.name,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from pitstop.record import Frozen
 
-@dataclass(frozen=True)
-class Finiteness:
+
+class Finiteness(Frozen):
     """A tensor, looked at."""
 
     name: str  # what it is

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
 from pitstop.engine.fence import observing
+from pitstop.record import Frozen
 from pitstop.tensorflow import traced_ops
 
 
@@ -191,8 +191,7 @@ def pipeline_of(dataset: Any) -> str:
 FROM_GENERATOR = "from_generator"  # the name of a stage that runs a generator of Python
 
 
-@dataclass(frozen=True)
-class StatefulStage:
+class StatefulStage(Frozen):
     """A stage whose function keeps state beside the iterator."""
 
     name: str  # as the script calls it: "map", "filter"

@@ -6,7 +6,6 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.weights_file import Format, WeightsUnusable, identify
+from pitstop.record import Frozen
 from pitstop.tensorflow import stored_values
 from pitstop.tensorflow.stored_values import ObjectGraph, StoredValue
 from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, optimizes
@@ -24,8 +24,7 @@ _VARIABLES = Path("variables") / "variables"
 _OPTIMIZER = "optimizer"
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(Frozen):
     """How many variables of models were taken over, and of optimizers: 0 if they are new."""
 
     weights: int

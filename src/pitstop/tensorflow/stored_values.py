@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import mmap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from pitstop.engine.weights_file import WeightsUnusable
+from pitstop.record import Frozen
 from pitstop.store.image import DTYPE_NAMES, parse_image
 
 _REMEDY = "Copy or export it again."
@@ -24,8 +24,7 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _LIST = "variables/"
 
 
-@dataclass(frozen=True)
-class StoredValue:
+class StoredValue(Frozen):
     """A tensor in a file: its type as TensorFlow names it, its shape, and how to read it."""
 
     dtype: str

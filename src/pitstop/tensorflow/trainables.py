@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from pitstop.engine.export_order import ExportOrder, NotExportable
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.variable_match import unique_names
 from pitstop.engine.weights_file import Format
+from pitstop.record import Frozen
 from pitstop.tensorflow.variables import VariableRegistry, assign, check_fits, saved_variables
 
 GLOBAL_STEP = "global_step"  # the name under which v1 programs keep the number of steps
@@ -82,16 +83,14 @@ def _only_model(trainables: Trainables, method: str = "") -> Any:
     )
 
 
-@dataclass(frozen=True)
-class NamedVariable:
+class NamedVariable(Frozen):
     """A `tf.Variable` and its readable, unique name."""
 
     name: str
     variable: Any
 
 
-@dataclass(frozen=True)
-class Trainables:
+class Trainables(Frozen):
     """What a script trains."""
 
     # by name, what `tf.train.Checkpoint` can hold: models, modules, optimizers, variables

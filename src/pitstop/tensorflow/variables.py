@@ -30,7 +30,7 @@ from pitstop.engine.variable_match import (
     fits,
     named,
 )
-from pitstop.record import build
+from pitstop.record import Frozen, build
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
 from pitstop.tensorflow.naming import Naming
@@ -90,8 +90,7 @@ def no_path(_variable: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class HeldVariables:
+class HeldVariables(Frozen):
     """The variables at a cut: their values, and what the JSON of the cut says of them.
 
     `refused`: names of variables that cannot be saved (resources, variants).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised, from_title, innermost_own
@@ -15,6 +15,7 @@ from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.signatures import tables
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of, signal_of_code
 from pitstop.diagnosis.wording import ADVICE
+from pitstop.record import Frozen
 
 LIKELY = 0.5  # what is less sure is a doubt about another cause, not a cause
 
@@ -73,8 +74,7 @@ _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
 
 
-@dataclass(frozen=True)
-class Clue:
+class Clue(Frozen):
     """Something that may explain the end."""
 
     cause: CauseId | None  # the cause that it points to; None of a failure without any word

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from pitstop.diagnosis import phrases
@@ -14,14 +13,14 @@ from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ended_in_nan, ran_to_its_end
 from pitstop.diagnosis.signatures.tables import Weight
 from pitstop.diagnosis.wording import ADVICE
+from pitstop.record import Frozen
 
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""
 _DOUBTED = 0.6
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Frozen):
     """A log, and what is known of the end from elsewhere."""
 
     log: Log

@@ -8,7 +8,6 @@ import io
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from pitstop.diagnosis.log.lines import Line, split
 from pitstop.diagnosis.log.progress import LogProgress
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.signatures.tables import Signature
+from pitstop.record import Frozen
 
 _GPU = re.compile(
     r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU"
@@ -41,8 +41,7 @@ _SAMPLE_BYTES = 4096
 _MOSTLY = 0.3
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(Frozen):
     """The undecorated lines of a log, or those of its beginning and end."""
 
     lines: tuple[Line, ...]
@@ -126,8 +125,7 @@ def parse(text: str, first_number: int = 1) -> Log:
     return Log(tuple(log_lines.split(text, first_number)))
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Frozen):
     """A part of a file: where it begins, the number of its first line, and its bytes."""
 
     start: int

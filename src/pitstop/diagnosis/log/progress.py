@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.diagnosis.log.lines import Line
+from pitstop.record import Frozen
 
 _LOGGED = r"(?:(?:INFO|DEBUG) +(?:[\w.:-]+ +){0,2}?)?"
 """What many loggers put before a message, behind the time."""
@@ -63,8 +64,7 @@ _COMPLETE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class LogProgress:
+class LogProgress(Frozen):
     """One line that only a training that goes on prints."""
 
     # `number`, `group`: of its line

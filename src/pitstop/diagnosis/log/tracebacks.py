@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from pitstop.diagnosis.exception import Frame, Raised, frame_of, frames_in, from_title
 from pitstop.diagnosis.log import progress
 from pitstop.diagnosis.log.lines import Line, without_marks
+from pitstop.record import Frozen
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
 _IPYTHON_HEADER = re.compile(
@@ -66,8 +66,7 @@ _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
 
 
-@dataclass(frozen=True)
-class Traceback:
+class Traceback(Frozen):
     """What was printed of one exception, with those that it was raised from."""
 
     chain: tuple[Raised, ...]  # in the order of printing
