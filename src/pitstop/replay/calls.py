@@ -63,7 +63,8 @@ class Call(ABC):
         return words, checksum(self.args, self.kwargs, number)
 
     def iterators(self) -> list[Any]:
-        return drawn_inputs.iterators_in((*self.args, *self.kwargs.values()))
+        given = tf.nest.flatten((*self.args, *self.kwargs.values()))
+        return [each for each in given if drawn_inputs.is_iterator(each)]
 
     def advances_input(self) -> bool:
         if not self.feeds_itself:
@@ -171,12 +172,12 @@ def _sample(leaf: Any, number: int) -> bytes:
 def _leaves(values: Sequence[Any]) -> Iterator[Any]:
     for value in values:
         if private.is_eager_tensor(value):
-            if value.dtype.is_numpy_compatible and private.is_in_host_memory(value):
+            if value.dtype.is_numpy_compatible and ":CPU:" in str(value.device):
                 yield np.asarray(private.as_numpy(value))
         elif drawn_inputs.is_iterator(value):
             yield drawn_inputs.contents_of(value)
         elif private.is_composite(value) and not isinstance(value, tf.Variable):
-            yield from _leaves(private.components(value))
+            yield from _leaves(drawn_inputs.parts_of(value))
         elif isinstance(value, list | tuple):
             yield from _leaves(value)
         elif isinstance(value, dict):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
@@ -16,6 +17,8 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, StateCapture
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
+from pitstop.replay import values
+from pitstop.replay.calls import Call
 from pitstop.replay.closures import Closures
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
@@ -106,6 +109,22 @@ class LiveLoop(ScriptLoop):
             self.give_up(f"{what} {refusal}")
         except Exception as error:  # noqa: BLE001
             self.give_up(f"Pitstop failed to record it ({error!r}); please report this as a bug")
+
+    def note_call(self, call: Call, result: Any, *, traced: bool) -> memoryview:
+        """Records what a call has returned; its bytes, none where they cannot be recorded."""
+        name = call.name
+        with self.recording(f"{name} returns"):
+            form, data = call.flatten(result)
+            name, given = call.signature(self.calls)
+            view = memoryview(data)
+            self.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
+            return view
+        return memoryview(b"")
+
+    def note_read(self, name: str, value: Any) -> None:
+        with self.recording(f"variable {name} holds"):
+            form, data = values.flatten(value)
+            self.note(RecordEntry(RecordKind.READ, name, form, memoryview(data)))
 
     def note(self, entry: RecordEntry) -> None:
         self.calls += entry.kind is RecordKind.CALL

@@ -67,14 +67,10 @@ class Recorder:
         self._place = _Place()
         self._beginning = threading.Lock()
         self._off = self._in_the_open = False
-        self._loop: LiveLoop | None = None
+        self.loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
         self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
         self._closures: Closures | None = None
-
-    @property
-    def loop(self) -> LiveLoop | None:
-        return self._loop
 
     def switch_off(self) -> None:
         self._off = True
@@ -100,21 +96,20 @@ class Recorder:
         with self._within():
             if self._repetition is not None:
                 return self._answer(self._repetition, call)
-            if self._loop is not None:
-                self._loop.obey_stop()
+            if self.loop is not None:
+                self.loop.obey_stop()
             result, traced = self._run(call)
             self._observe(call, result, traced=traced, taped=taped)
-            if self._closures is not None and self._loop is not None:
+            if self._closures is not None and self.loop is not None:
                 # What else was scheduled is cancelled.
-                loop = self._loop
+                loop = self.loop
                 self._closures.schedule.raise_failure(
                     lambda failure: loop.give_up(
                         f"a closure raised {type(failure).__name__}", raised=True
                     )
                 )
             if self._repetition is not None:
-                entry = self._next_call(self._repetition, call)
-                return self._reply(self._repetition, call, entry)
+                return self._reply(call, self._repetition.next_call(call))
             return result
 
     @observing(spoils=True)
@@ -122,12 +117,12 @@ class Recorder:
         if self._in_the_open and self.traced.trains(call):
             # Another loop: what steps outside of any function have done is done again by a resume.
             self._end_loop()
-        if self._loop is None and not (self.traced.trains(call) and self._begin(call)):
+        if self.loop is None and not (self.traced.trains(call) and self._begin(call)):
             return
-        if self._loop is not None and self._repetition is None:
+        if self.loop is not None and self._repetition is None:
             if taped:
-                self._loop.give_up(_TAPED.format(call.name))
-            self._note_call(self._loop, call, result, traced=traced)
+                self.loop.give_up(_TAPED.format(call.name))
+            self._note_call(self.loop, call, result, traced=traced)
 
     def elsewhere(self, call: Call) -> Any:
         result = call.run()
@@ -140,14 +135,14 @@ class Recorder:
         if self.eager.waiting and not self._place.inside:
             self.eager.replica_called(trains=self.traced.trains(call))
             return
-        if self._loop is None or not self._loop.keeps:
+        if self.loop is None or not self.loop.keeps:
             return
         if self._closures is not None and not isinstance(call, ClosureCall):
             return  # the coordinator sends a closure
         if self.traced.trains(call):
-            self._loop.give_up(f"{call.name} trains at the same time in another thread")
+            self.loop.give_up(f"{call.name} trains at the same time in another thread")
         elif call.variables():
-            self._loop.doubt(f"{call.name} is called in another thread, and not recorded")
+            self.loop.doubt(f"{call.name} is called in another thread, and not recorded")
 
     def aside(self, run: Callable[[], Any]) -> Any:
         """Runs what is watched otherwise: a `fit`, before which a loop ends."""
@@ -156,57 +151,57 @@ class Recorder:
             return run()
 
     def reads(self, variable: Any) -> None:
-        if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
+        if self.loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
             name = self._registry.label(variable)
             if self._repetition is not None:
                 self._repetition.recall(variable, name)
-                self._answered(self._repetition)
-            elif self._loop.keeps and self._closures is None:
-                self._note_read(self._loop, name, private.hold_value(variable))
+                self._answered()
+            elif self.loop.keeps and self._closures is None:
+                self.loop.note_read(name, private.hold_value(variable))
 
     def has_read(self, variable: Any, value: Any) -> None:
         """The same, which workers change at the same time: what the script has got is noted."""
-        if self._closures is None or self._loop is None or self._repetition is not None:
+        if self._closures is None or self.loop is None or self._repetition is not None:
             return
-        if self._loop.keeps and self.listens() and private.is_eager_variable(variable):
+        if self.loop.keeps and self.listens() and private.is_eager_variable(variable):
             with self._within():
-                self._note_read(self._loop, self._registry.label(variable), value)
+                self.loop.note_read(self._registry.label(variable), value)
 
     def fetched(self, remote: Any, value: Any) -> None:
-        if self._closures is None or self._loop is None or not self.listens():
+        if self._closures is None or self.loop is None or not self.listens():
             return
         with self._within():
-            entry = self._closures.result(remote, value) if self._loop.keeps else None
+            entry = self._closures.result(remote, value) if self.loop.keeps else None
             if entry is not None:
-                self._loop.note(entry)
+                self.loop.note(entry)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any]) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
-        if self._loop is None or not self.listens():
+        if self.loop is None or not self.listens():
             return run()
         with self._within():
             return run() if self._repetition is None else instead()
 
     def _keeps(self) -> bool:
-        return self._loop is not None and self._loop.keeps
+        return self.loop is not None and self.loop.keeps
 
     @observing(spoils=True)
     def _eager_step(self) -> None:
         """A step outside of any function has been taken; raises `TrainingStopped` for a stop."""
         self.eager.forget()
         with self._within():
-            if self._loop is None and (session := self._take_session()) is not None:
+            if self.loop is None and (session := self._take_session()) is not None:
                 nothing = LoopIdentity(Identity(), {})
-                self._loop = LiveLoop(session, self._registry, nothing, self._closures)
-                self._loop.start()
+                self.loop = LiveLoop(session, self._registry, nothing, self._closures)
+                self.loop.start()
                 self._in_the_open = True
-            if self._loop is not None:
-                self._loop.give_up(_EAGER_LOOP)
-                self._loop.obey_stop()
-                self._loop.step_done(None, zlib.crc32(b""))
-                self._loop.pass_boundary()
+            if self.loop is not None:
+                self.loop.give_up(_EAGER_LOOP)
+                self.loop.obey_stop()
+                self.loop.step_done(None, zlib.crc32(b""))
+                self.loop.pass_boundary()
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
@@ -229,8 +224,8 @@ class Recorder:
             with self.traced.running(call):
                 result = call.run()
         except Exception as error:
-            if self._loop is not None:
-                self._loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
+            if self.loop is not None:
+                self.loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
             raise
         return result, before != self._so_far(call)
 
@@ -243,52 +238,32 @@ class Recorder:
             return 0, 0
 
     def _note_call(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> None:
-        data = memoryview(b"")
-        if loop.keeps:
-            data = self._note_result(loop, call, result, traced=traced)
+        nothing = memoryview(b"")
+        data = loop.note_call(call, result, traced=traced) if loop.keeps else nothing
         self.traced.judge(loop, call)
         if self.traced.trains(call):
             loop.step_done(values.first_number(result), zlib.crc32(data))
         loop.pass_boundary()
 
-    def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
-        name = call.name
-        with loop.recording(f"{name} returns"):
-            form, data = call.flatten(result)
-            name, given = call.signature(loop.calls)
-            view = memoryview(data)
-            loop.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
-            return view
-        return memoryview(b"")
-
-    def _note_read(self, loop: LiveLoop, name: str, value: Any) -> None:
-        with loop.recording(f"variable {name} holds"):
-            form, data = values.flatten(value)
-            loop.note(RecordEntry(RecordKind.READ, name, form, memoryview(data)))
-
     # -- the answers -----------------------------------------------------------------
 
     def _answer(self, repetition: Repetition, call: Call) -> Any:
-        entry = self._next_call(repetition, call)
+        entry = repetition.next_call(call)
         unseen = call.name not in self.traced.called(call)
         if entry.traced or unseen or call.advances_input():
             # For the variables, graphs and draws of it; the result is known.
             self._run(call)
         elif elements := self.traced.drawn_by(call):
             drawn_inputs.skip(call.iterators()[0], elements)
-        return self._reply(repetition, call, entry)
+        return self._reply(call, entry)
 
-    def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:
-        return repetition.next(RecordKind.CALL, *call.signature(repetition.loop.calls))
-
-    def _reply(self, repetition: Repetition, call: Call, entry: RecordEntry) -> Any:
+    def _reply(self, call: Call, entry: RecordEntry) -> Any:
         value = call.build(entry.form, entry.data)
-        self._answered(repetition)
+        self._answered()
         return value
 
-    def _answered(self, repetition: Repetition) -> None:
-        repetition.answered()
-        if repetition.over:
+    def _answered(self) -> None:
+        if self._repetition is not None and self._repetition.answered():
             self._repetition = None
 
     # -- a loop begins and ends --------------------------------------------------------
@@ -305,7 +280,7 @@ class Recorder:
             identity_of_present_call(randomness.script_seed()),
             loop_identity.look(self._registry.in_order(call.variables())),
         )
-        loop = self._loop = LiveLoop(session, self._registry, identity, self._closures)
+        loop = self.loop = LiveLoop(session, self._registry, identity, self._closures)
         read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = OWN_RESUME.format(read.weights) if read.weights else ""
         point = None if alone else session.trainings.point_for(loop.index)
@@ -346,13 +321,13 @@ class Recorder:
 
     @observing(spoils=True)
     def _end_loop(self) -> None:
-        loop, repetition = self._loop, self._repetition
+        loop, repetition = self.loop, self._repetition
         if repetition is not None:
             repetition.next(RecordKind.END, _FIT)
-            self._answered(repetition)
+            self._answered()
         elif loop is not None:
             loop.note(RecordEntry(RecordKind.END, _FIT, ("none",), memoryview(b"")))
             loop.finish()
-        self._loop = None
+        self.loop = None
         self._in_the_open = False
         self._thread = 0

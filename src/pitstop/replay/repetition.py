@@ -18,6 +18,7 @@ from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, record, values
+from pitstop.replay.calls import Call
 from pitstop.replay.closures import Closures
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
@@ -139,6 +140,9 @@ class Repetition:
         self.loop.note(entry)
         variable.assign(values.build(entry.form, entry.data))
 
+    def next_call(self, call: Call) -> RecordEntry:
+        return self.next(RecordKind.CALL, *call.signature(self.loop.calls))
+
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
         """What was recorded at this call; raises `Refused`, or `TrainingStopped` for a stop."""
         self._obey_stop()
@@ -182,10 +186,14 @@ class Repetition:
         step = self._saved.position.step
         self.loop.session.beacon.write_replay(step, self._count, self._total)
 
-    def answered(self) -> None:
-        """The script gets an answer; the last brings the state back.  Raises `Refused`."""
+    def answered(self) -> bool:
+        """Notes that the script gets an answer.  Returns whether the loop is live from now on.
+
+        The last answer brings the saved state back; raises `Refused` where it does not fit.
+        """
         if self._count == self._total:
             self._go_live()
+        return self.over
 
     def _go_live(self) -> None:
         saved, loop = self._saved, self.loop

@@ -99,7 +99,7 @@ class TracedFunctions:
             self.input_op(_NOT_COUNTED)
             return
         # By what tells iterators apart: a tensor would keep its graph.
-        self._drawn.setdefault(graph, []).append(id(drawn_inputs.first_part(iterator)))
+        self._drawn.setdefault(graph, []).append(id(drawn_inputs.parts_of(iterator)[0]))
 
     def drawn_by(self, call: Call) -> int | None:
         """How many elements a call draws from its only iterator; None where that is not certain."""

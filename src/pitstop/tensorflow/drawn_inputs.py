@@ -79,25 +79,17 @@ def drawing_graph(iterator: Any) -> Any:
         getattr(each, "graph", None) is graph
         and each.op.type == "Placeholder"
         and id(each) not in captured
-        for each in _parts(iterator)
+        for each in parts_of(iterator)
     )
     return graph if are_arguments else None
 
 
-def first_part(iterator: Any) -> Any:
-    return _parts(iterator)[0]
-
-
-def _parts(iterator: Any) -> list[Any]:
-    return list(tf.nest.flatten(iterator, expand_composites=True))
+def parts_of(value: Any) -> list[Any]:
+    return list(tf.nest.flatten(value, expand_composites=True))
 
 
 def is_iterator(value: Any) -> bool:
     return isinstance(value, _KINDS)
-
-
-def iterators_in(values: Any) -> list[Any]:
-    return [each for each in tf.nest.flatten(values) if is_iterator(each)]
 
 
 def is_of_one_device(iterator: Any) -> bool:

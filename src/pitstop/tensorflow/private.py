@@ -205,9 +205,8 @@ def _writes_trainable(graph: Any) -> bool:
     trainable: set[int | None] = {id(each.handle) for each in graph.variables if each.trainable}
     outer = {id(inner): id(captured) for captured, inner in graph.captures}
     given = tf.nest.flatten(graph.structured_input_signature)
-    if any(
-        isinstance(each, resource_variable_ops.VariableSpec) and each.trainable for each in given
-    ):
+    specs = (each for each in given if isinstance(each, resource_variable_ops.VariableSpec))
+    if any(each.trainable for each in specs):
         # What is given is not captured.
         trainable.add(None)
     return any(
@@ -236,16 +235,8 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
     return tuple(tensor._shape_tuple())
 
 
-def is_in_host_memory(tensor: Any) -> bool:
-    return ":CPU:" in str(tensor.device)
-
-
 def is_composite(value: Any) -> bool:
     return isinstance(value, composite_tensor.CompositeTensor)
-
-
-def components(value: Any) -> list[Any]:
-    return list(tf.nest.flatten(value, expand_composites=True))
 
 
 def tape_is_open() -> bool:
