@@ -76,28 +76,20 @@ def looked_at(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    items = []
-    at, committed = evidence.position, evidence.last(events.CheckpointCommitted)
-    if at:
+    items, told = [], []
+    if at := evidence.position:
         place = phrases.place(at.step, at.epoch, at.step_in_epoch)
         phase = f", phase {evidence.exit.phase}" if evidence.exit and evidence.exit.phase else ""
         items.append(EvidenceItem("progress", f"last seen at {place}{phase}"))
-    if committed:
-        text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
-        items.append(EvidenceItem("checkpoint", text))
+    if committed := evidence.last(events.CheckpointCommitted):
+        told.append(f"step {committed.step:,} is saved ({committed.reason}): {committed.path}")
     if saved := evidence.last(events.ScriptSaved):
-        text = f"the script itself saved step {saved.step:,}, in {saved.folder}"
-        items.append(EvidenceItem("checkpoint", text))
-    failed, damaged = (
-        evidence.last(events.CheckpointFailed),
-        evidence.last(events.CheckpointQuarantined),
-    )
-    if failed:
-        text = f"saving step {failed.step:,} failed: {failed.error}"
-        items.append(EvidenceItem("checkpoint", text))
-    if damaged:
-        items.append(EvidenceItem("checkpoint", f"{damaged.path} was set aside: {damaged.reason}"))
-    return tuple(items)
+        told.append(f"the script itself saved step {saved.step:,}, in {saved.folder}")
+    if failed := evidence.last(events.CheckpointFailed):
+        told.append(f"saving step {failed.step:,} failed: {failed.error}")
+    if damaged := evidence.last(events.CheckpointQuarantined):
+        told.append(f"{damaged.path} was set aside: {damaged.reason}")
+    return (*items, *(EvidenceItem("checkpoint", text) for text in told))
 
 
 def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:

@@ -34,7 +34,10 @@ _PIECES = 4096
 
 
 def describe(value: Any) -> str:
-    return shortened(_Description().of(value, _MOST_DEPTH))
+    text = _Description().of(value, _MOST_DEPTH)
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return f"{text[: _MOST_CHARACTERS // 2]}... {digest_of_text(text)}"
 
 
 def is_plain(value: Any) -> bool:
@@ -55,13 +58,6 @@ def is_reproducible(value: Any) -> bool:
         since = (clock() - value for clock in _CLOCKS) if value > age_seconds else ()
         return not any(0 <= seconds <= age_seconds for seconds in since)
     return not (isinstance(value, str) and _PATH.search(value))
-
-
-def shortened(text: str) -> str:
-    if len(text) <= _MOST_CHARACTERS:
-        return text
-    digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
-    return f"{text[: _MOST_CHARACTERS // 2]}... {digest}"
 
 
 def digest_of_text(*texts: str) -> str:

@@ -139,15 +139,12 @@ class EarlierFiles:
         if self._doubt is not None:
             self._begun_anew.pop(path, None)
             return
-        if not self._listens_for_more(path):
+        is_known = path in self._begun_anew or _is_code(path)
+        if is_known or len(self._begun_anew) >= _MOST_FILES:
             return
         changed_seconds = _changed_seconds(path)
         if 0 < changed_seconds < self._started_seconds:
             self._begun_anew[path] = BegunAnew(changed_seconds, _digest_of(path))
-
-    def _listens_for_more(self, path: str) -> bool:
-        is_known = path in self._begun_anew or _is_code(path)
-        return not is_known and len(self._begun_anew) < _MOST_FILES
 
     def _lacks_content(self, path: str) -> bool:
         anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100

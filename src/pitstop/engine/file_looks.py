@@ -22,6 +22,7 @@ _T = TypeVar("_T")
 
 _MOST_FILES = 4096
 _GLOBBING = ("glob.py", "pathlib.py", f"pathlib{os.sep}_local.py")
+_ASKED_FOR = ("iterdir", "glob", "rglob", "iglob")
 _WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
 
@@ -144,10 +145,6 @@ _PATTERNS: dict[str, Callable[..., str]] = {
 
 
 def _is_look(frame: types.FrameType) -> bool:
-    is_of_pattern = frame.f_code.co_filename.endswith(_GLOBBING) and frame.f_code.co_name not in (
-        "iterdir",
-        "glob",
-        "rglob",
-        "iglob",
-    )
+    file, function = frame.f_code.co_filename, frame.f_code.co_name
+    is_of_pattern = file.endswith(_GLOBBING) and function not in _ASKED_FOR
     return not is_of_pattern and script_frame(frame) is not None

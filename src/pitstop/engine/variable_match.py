@@ -276,12 +276,6 @@ def _counted(path: str) -> tuple[tuple[str, ...], _Numbers]:
     return tuple(words), tuple(numbers)
 
 
-def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
-    """Raises `ResumeRefused` where a variable cannot take a saved value."""
-    if not fits(item, variable):
-        raise changed(item, variable)
-
-
 def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
     if item.label == now.label:
         return ResumeRefused(

@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pitstop.events import StepMemory
@@ -94,10 +95,7 @@ def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None
     records = round(good[0].records / good[0].share) if good else 0
     needs = [_need("host", good, lambda each: each.peak_bytes + each.children_bytes, left_bytes)]
     names = good[0].devices if good else {}
-    needs += [
-        _need(name, good, lambda each, of=name: each.devices.get(of, 0), devices_left)
-        for name in names
-    ]
+    needs += [_need(name, good, partial(_device_peak, name), devices_left) for name in names]
     errors = [each.error for each in told if each.error and each.share == 1]
     first = (at_one or good or told or [StepMemory(0, 0, 0)])[0]
     sizes = first.mapped_files_bytes, first.state_bytes
@@ -124,6 +122,10 @@ def _need(
     whole = last.records / last.share
     reckoned = int(peak_of(last) + slope * (whole - last.records)) if slope > 0 else None
     return MemoryNeed(name, reckoned, False, slope or None, left_bytes, largest)
+
+
+def _device_peak(name: str, each: StepMemory) -> int:
+    return each.devices.get(name, 0)
 
 
 def _is_good(each: StepMemory) -> bool:

@@ -26,7 +26,10 @@ class PlainText(Frozen):
     inner: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        plainly = (_plainly(each) for each in console.render(self.inner, options))
+        plainly = (
+            each if each.control else Segment(plain(each.text), each.style)
+            for each in console.render(self.inner, options)
+        )
         for line in Segment.split_lines(plainly):
             yield from _without_blanks(line)
             yield Segment.line()
@@ -54,10 +57,6 @@ def titled(
 
 def listed(name: str, lines: Iterable[str]) -> list[RenderableType]:
     return titled(name, [("-", Text(line)) for line in lines])
-
-
-def _plainly(each: Segment) -> Segment:
-    return each if each.control else Segment(plain(each.text), each.style)
 
 
 def _without_blanks(line: list[Segment]) -> list[Segment]:

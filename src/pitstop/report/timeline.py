@@ -69,10 +69,6 @@ class Series(Frozen):
     is_dots: bool = False
     is_forecast: bool = False
 
-    @property
-    def can_be_drawn(self) -> bool:
-        return len(self.finite()) > (0 if self.is_dots else 1)
-
     def finite(self) -> tuple[Point, ...]:
         return tuple(point for point in self.points if math.isfinite(point[1]))
 
@@ -124,10 +120,10 @@ class Timeline(Frozen):
 
 
 def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:
-    kept = (
-        replace(each, series=tuple(series for series in each.series if series.can_be_drawn))
-        for each in panels
-    )
+    def drawn(each: Series) -> bool:
+        return len(each.finite()) > (0 if each.is_dots else 1)
+
+    kept = (replace(each, series=tuple(filter(drawn, each.series))) for each in panels)
     return tuple(panel for panel in kept if panel.values())
 
 

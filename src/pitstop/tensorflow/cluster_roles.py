@@ -24,9 +24,10 @@ _DATA_SERVERS = ("DispatchServer", "WorkerServer")
 
 def watch(supervisor: Supervisor) -> None:
     """Tells `supervisor` of each role (`events.RoleTaken`) just before a process takes it."""
-    wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
+    wrap(_SERVER, "__init__", functools.partial(_after, supervisor, "member", _place_of))
     wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
-    wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
+    coordinator = functools.partial(_after, supervisor, "coordinator", _place_of_coordinator)
+    wrap(_COORDINATOR, "__init__", coordinator)
     for strategy in _MULTI_WORKER:
         wrap(strategy, "__init__", functools.partial(_around_strategy, supervisor))
     monitored_sessions.watch(wrap, supervisor)
@@ -59,9 +60,16 @@ def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kw
     return original(*args, **kwargs)
 
 
-def _after_server(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+def _after(
+    supervisor: Supervisor,
+    role: str,
+    place_of: Callable[[Any], _Place],
+    original: _Call,
+    *args: Any,
+    **kwargs: Any,
+) -> None:
     original(*args, **kwargs)
-    supervisor.take("member", *_place_of(args[0]))
+    supervisor.take(role, *place_of(args[0]))
 
 
 def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> Any:
@@ -71,11 +79,6 @@ def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> A
     if exit_code is not None and threading.current_thread() is threading.main_thread():
         supervisor.leave(exit_code)
     return original(server)
-
-
-def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
-    original(*args, **kwargs)
-    supervisor.take("coordinator", *_place_of_coordinator(args[0]))
 
 
 def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:

@@ -56,11 +56,8 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         self._course.created(self._read(session))
 
     def before_run(self, _run_context: Any) -> Any:
-        return (
-            None
-            if self._global_step is None
-            else tf.compat.v1.train.SessionRunArgs(self._global_step)
-        )
+        step = self._global_step
+        return None if step is None else tf.compat.v1.train.SessionRunArgs(step)
 
     @observing()
     def after_run(self, _run_context: Any, run_values: Any) -> None:

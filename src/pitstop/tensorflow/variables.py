@@ -21,15 +21,7 @@ import tensorflow as tf
 from pitstop.engine import variable_match
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import HeldTensor
-from pitstop.engine.variable_match import (
-    REORDERED,
-    PresentVariable,
-    SavedVariable,
-    VariableMatch,
-    changed,
-    fits,
-    named,
-)
+from pitstop.engine.variable_match import PresentVariable, SavedVariable, VariableMatch
 from pitstop.record import Frozen, build
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
@@ -48,7 +40,8 @@ class Awaited:
 
     def created(self, now: PresentVariable, variable: Any) -> None:
         item = self._waiting.get(now.index)
-        if item is None or item.name not in ("", now.name) or not fits(item, now):
+        is_it = item is not None and item.name in ("", now.name)
+        if item is None or not is_it or not variable_match.fits(item, now):
             self._others.append(now)
             return
         del self._waiting[now.index]
@@ -60,8 +53,8 @@ class Awaited:
         for now in self._others:
             item = self._waiting.get(now.index)
             if item is not None:
-                raise changed(item, now)
-        doubts = [REORDERED] if self._reordered else []
+                raise variable_match.changed(item, now)
+        doubts = [variable_match.REORDERED] if self._reordered else []
         if lost := [item for item in self._waiting.values() if not item.dropped]:
             doubts.append(_told("were not created again", lost))
         if unproven := self._unproven(path_of):
@@ -79,7 +72,7 @@ class Awaited:
 
 
 def _told(what: str, items: Collection[SavedVariable]) -> str:
-    return f"{len(items)} saved variable(s) {what}: {named(items)}"
+    return f"{len(items)} saved variable(s) {what}: {variable_match.named(items)}"
 
 
 PathOf = Callable[[Any], str]
@@ -340,7 +333,8 @@ def check_fits(item: SavedVariable, variable: Any) -> None:
     """Raises `ResumeRefused` where a variable has another shape or dtype than the saved value."""
     name = variable.name.removesuffix(":0")
     now = PresentVariable(item.index, name, variable.dtype.name, _shape(variable), name)
-    variable_match.check_fits(item, now)
+    if not variable_match.fits(item, now):
+        raise variable_match.changed(item, now)
 
 
 def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:

@@ -9,6 +9,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clues import LIKELY, Clue
+from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ended_in_nan, ran_to_its_end
 from pitstop.diagnosis.signatures.tables import Weight
@@ -94,33 +95,23 @@ def _stopped_early(ending: Ending) -> Clue | None:
     after = next((line for line in lines if line.text.strip()), None)
     if after is None:
         return None
-    return Clue(
+    return _hint(
         "early_stopping_or_callback_stop",
         0.6,
-        Weight.HINT,
-        after.number,
-        after.group,
-        phrases.shorten(after.text.strip()),
+        after,
         f"The training ended in epoch {last.epoch} of {last.epochs} without an error, and the "
         "script continued.",
-        ("Look for EarlyStopping and for callbacks that set `model.stop_training`.",),
+        "Look for EarlyStopping and for callbacks that set `model.stop_training`.",
     )
 
 
 def _nan_seen(ending: Ending) -> Clue:
     first = next(each for each in ending.log.progress if each.is_nan)
-    quote = next(line.text for line in ending.log.lines if line.number == first.number)
+    line = next(line for line in ending.log.lines if line.number == first.number)
     after = "; the training continued but is useless since then" if ending.is_complete else ""
-    return Clue(
-        "nan_loss",
-        0.9 if ending.is_complete else 0.45,
-        Weight.HINT,
-        first.number,
-        first.group,
-        phrases.shorten(quote.strip()),
-        f"The loss became NaN or infinite{after}.",
-        (ADVICE["lower_learning_rate"],),
-    )
+    headline = f"The loss became NaN or infinite{after}."
+    sure = 0.9 if ending.is_complete else 0.45
+    return _hint("nan_loss", sure, line, headline, ADVICE["lower_learning_rate"])
 
 
 def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
@@ -130,15 +121,14 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
     quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
     sure = 0.92 if ending.exit_code == 0 else 0.7
     doubt = "its input was too short" if doubts else _left_early(ending)
-    return Clue(
-        "completed_normally",
-        min(sure, _DOUBTED) if doubt else sure,
-        Weight.HINT,
-        number,
-        "",
-        phrases.shorten(quote.strip()),
-        f"It completed, unless {doubt}." if doubt else "It completed.",
-    )
+    headline = f"It completed, unless {doubt}." if doubt else "It completed."
+    sure = min(sure, _DOUBTED) if doubt else sure
+    return _hint("completed_normally", sure, Line(number, quote), headline)
+
+
+def _hint(cause: CauseId, confidence: float, line: Line, headline: str, *advice: str) -> Clue:
+    quote = phrases.shorten(line.text.strip())
+    return Clue(cause, confidence, Weight.HINT, line.number, line.group, quote, headline, advice)
 
 
 def _left_early(ending: Ending) -> str:

@@ -136,16 +136,13 @@ def _of(log: Log, line: Line, rest: str) -> Iterator[Clue]:
     row = classify(raised)
     if row is None:
         return
-    base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
+    headline = f"{row.headline}, according to one of the last lines."
+    base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), headline)
     clue = classified(log, base, raised, row)
-    yield Clue(
-        clue.cause,
-        clue.confidence * _FACTOR,
-        Weight.HINT,
-        line.number,
-        line.group,
-        line.text.strip(),
-        f"{row.headline}, according to one of the last lines.",
-        clue.advice,
+    yield replace(
+        base,
+        cause=clue.cause,
+        confidence=clue.confidence * _FACTOR,
+        advice=clue.advice,
         survived=log.went_on_after(line.number, line.group),
     )

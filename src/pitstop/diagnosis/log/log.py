@@ -96,21 +96,15 @@ class Log(Frozen):
 
     def went_on_after(self, number: int, group: str) -> bool:
         """Training made progress after that line, by more than a bar that is drawn again."""
-        before = {each.state for each in self.progress if each.number <= number}
-        after = {
-            each.state
-            for each in self.progress
-            if each.number > number and each.group == group and each.state not in before
-        }
-        return len(after) > 1
+        return len({each.state for each in self._new_after(number, group)}) > 1
 
     def began_after(self, number: int, group: str) -> bool:
+        return any(each.epoch is not None for each in self._new_after(number, group))
+
+    def _new_after(self, number: int, group: str) -> Iterator[LogProgress]:
         before = {each.state for each in self.progress if each.number <= number}
-        return any(
-            each.epoch is not None and each.state not in before
-            for each in self.progress
-            if each.number > number and each.group == group
-        )
+        after = (each for each in self.progress if each.number > number and each.group == group)
+        return (each for each in after if each.state not in before)
 
     @cached_property
     def _starts(self) -> list[int]:

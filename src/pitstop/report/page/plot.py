@@ -109,7 +109,8 @@ _MOST_LINES = 12
 
 def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
     scale = scale_of(panel)
-    drawing = _drawing(panel, across, scale, _telling(marks))
+    telling = [mark for mark in marks if mark.kind in _LINES][-_MOST_LINES:]
+    drawing = _drawing(panel, across, scale, telling)
     size = "plot tall" if panel.id in _TALL else "plot"
     return element(
         "figure",
@@ -182,10 +183,6 @@ def _drawing(panel: Panel, across: Scale, scale: Scale, marks: Sequence[Mark]) -
         role="img",
         aria_label=_in_words(panel),
     )
-
-
-def _telling(marks: Sequence[Mark]) -> Sequence[Mark]:
-    return [mark for mark in marks if mark.kind in _LINES][-_MOST_LINES:]
 
 
 def _placed(points: Sequence[Point], across: Scale, scale: Scale) -> list[Point]:
