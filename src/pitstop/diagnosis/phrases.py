@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 _LIBRARY_ROOT = re.compile(r"^.*/(?:site|dist)-packages/")
 _BAD_FIRST = {
-    "input": "the batch itself contains bad values{name}",
-    "weights": "a weight was already bad before the step{name}",
-    "activation": "a layer turned good values into bad ones{name}",
-    "loss": "the batch and layers are good, but the loss is bad{name}",
-    "gradient": "the batch, layers and loss are good, but a gradient is bad{name}",
-    "update": "the step is good, but its update made a weight bad{name}",
-    "nowhere": "nothing was bad when the step was repeated{name}",
+    "input": "the batch itself contains bad values",
+    "weights": "a weight was already bad before the step",
+    "activation": "a layer turned good values into bad ones",
+    "loss": "the batch and layers are good, but the loss is bad",
+    "gradient": "the batch, layers and loss are good, but a gradient is bad",
+    "update": "the step is good, but its update made a weight bad",
+    "nowhere": "nothing was bad when the step was repeated",
 }
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -39,9 +39,7 @@ def size(size_bytes: int) -> str:
 
 
 def bad_first(where: str, name: str) -> str:
-    named = f" ({name})" if name else ""
-    # What a newer version wrote is no pattern.
-    return _BAD_FIRST[where].format(name=named) if where in _BAD_FIRST else f"{where}{named}"
+    return _BAD_FIRST.get(where, where) + (f" ({name})" if name else "")
 
 
 def number(value: object) -> str:

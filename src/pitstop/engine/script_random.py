@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
-from pitstop.engine.state_capture import Exactness
+from pitstop.engine.state_capture import Exactness, not_exact
 
 KINDS: tuple[type, ...] = (
     np.random.Generator,
@@ -113,11 +113,10 @@ def level_of_shared(
     for callback in callbacks:
         for each in reachable.find_used(callback, KINDS, opened, without=data):
             if any(each is other for other in of_input):
-                return Exactness(
-                    "not_exact",
+                return not_exact(
                     f"the input, which is read ahead, and {type(callback).__name__} use the same "
                     "random generator: not repeatable even without an interruption; give each "
-                    "its own",
+                    "its own"
                 )
     return None
 
@@ -127,10 +126,9 @@ def level_of_workers(dataset: Any) -> Exactness | None:
     workers = getattr(dataset, "workers", 1)
     if not isinstance(workers, int) or workers < 2 or not _draws_in_items(dataset):
         return None
-    return Exactness(
-        "not_exact",
+    return not_exact(
         f"{workers} workers of {type(dataset).__name__} use the same random generator: not "
-        "repeatable even without an interruption; derive random numbers from the item's index",
+        "repeatable even without an interruption; derive random numbers from the item's index"
     )
 
 

@@ -23,19 +23,22 @@ class Exactness(Frozen):
 EXACT = Exactness("exact")
 
 
+def not_exact(reason: str) -> Exactness:
+    return Exactness("not_exact", reason)
+
+
 def level_of_members(
     lockstep: Lockstep | None = None, environment: Mapping[str, str] = os.environ
 ) -> Exactness | None:
     """What keeps one member alone from being exact; None where nothing does."""
     if lockstep is not None and (lockstep.agreed or lockstep.doubt):
-        return Exactness("not_exact", lockstep.doubt) if lockstep.doubt else None
+        return not_exact(lockstep.doubt) if lockstep.doubt else None
     count = members(environment)
     if count == 1:
         return None
-    return Exactness(
-        "not_exact",
+    return not_exact(
         f"TF_CONFIG names {count} processes that train together, but each is saved separately: "
-        "they may stop and resume at different steps",
+        "they may stop and resume at different steps"
     )
 
 

@@ -14,7 +14,7 @@ from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.present_identity import held_by_callers
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import Exactness, Position
+from pitstop.engine.state_capture import Exactness, Position, not_exact
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.engine.witness import is_own_file
 from pitstop.errors import ResumeRefused
@@ -300,7 +300,7 @@ class Continuation:
     def _level(self) -> Exactness:
         # What was said while it was restored counts, as it does for what is saved from here on.
         if self._doubts:
-            return Exactness("not_exact", " ".join(self._doubts))
+            return not_exact(" ".join(self._doubts))
         if self._run.level.level == "not_exact":
             return self._run.level
         saved = self._saved.state["level"]

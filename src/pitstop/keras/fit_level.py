@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import EXACT, Exactness
+from pitstop.engine.state_capture import EXACT, Exactness, not_exact
 from pitstop.events import LevelKnown
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.devices import level_of_process
@@ -68,13 +68,12 @@ def level_of(
     for stage in stages:
         problem = _problem(stage, deterministic_ops=deterministic_ops)
         if problem:
-            return Exactness("not_exact", f"the pipeline's {stage.name} {problem}")
+            return not_exact(f"the pipeline's {stage.name} {problem}")
     drawing = frozenset().union(*(stage.random_ops for stage in stages))
     if refused_op and refused_op not in _UNDERSTOOD | drawing:
-        return Exactness(
-            "not_exact",
+        return not_exact(
             f"the pipeline has state that cannot be restored ({refused_op}); keep it in a "
-            "tf.Variable, or compute it from the element",
+            "tf.Variable, or compute it from the element"
         )
     told = dict.fromkeys(f"the pipeline's {stage.name} {_way(stage)}" for stage in stages)
     return Exactness("exact_by_replay", "; ".join(told) or "the pipeline's state cannot be read")
@@ -107,11 +106,10 @@ def _way(stage: StatefulStage) -> str:
     return "uses variables (such as the seed of a Keras layer), which nothing else may change"
 
 
-NOT_REPEATABLE = Exactness(
-    "not_exact",
+NOT_REPEATABLE = not_exact(
     "several iterators read one shuffle().repeat() ahead and take each other's seeds, which is "
     "not repeatable even without an interruption; put repeat() before shuffle(), or give "
-    "shuffle() reshuffle_each_iteration=False",
+    "shuffle() reshuffle_each_iteration=False"
 )
 
 _READERS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -164,7 +162,7 @@ class FitLevel:
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         if self.step is None:
-            self.step = Exactness("not_exact", reason)
+            self.step = not_exact(reason)
 
     def deviate(self, reason: str) -> None:
         if reason:
@@ -176,7 +174,7 @@ class FitLevel:
         if self.step is not None:
             levels.append(self.step)
         if self.unverified:
-            levels.append(Exactness("not_exact", missing(self.unverified)))
+            levels.append(not_exact(missing(self.unverified)))
         if self.shared is not None and levels[0].level == "exact_by_replay":
             levels.append(self.shared)
         by_rank = {level.level: level for level in reversed(levels)}

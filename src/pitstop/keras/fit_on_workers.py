@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import Exactness, StateCapture
+from pitstop.engine.state_capture import Exactness, StateCapture, not_exact
 from pitstop.keras.fit_run import FitRun
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, SCHEDULE, is_of_another_task
 
@@ -80,4 +80,4 @@ class FitOnWorkers(FitRun):
         self._cancelled(type(failure).__name__)
 
     def _cancelled(self, error: str) -> None:
-        self.parts.step = Exactness("not_exact", _CANCELLED.format(error))
+        self.parts.step = not_exact(_CANCELLED.format(error))

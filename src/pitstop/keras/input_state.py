@@ -1,4 +1,4 @@
-"""The position in the training input: saved as iterator state, or counted and drawn again."""
+"""The position in the training input: the state of an iterator, or a count of drawn batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, decode
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
 from pitstop.record import Frozen
 from pitstop.tensorflow import drawn_inputs, pipeline, private
@@ -29,14 +29,14 @@ _LARGE_SHARE = 0.25
 
 
 class IteratorCheckpoint(Frozen):
-    """A place in the input, taken once for the snapshots of a while.
+    """The state of an iterator, which several snapshots use.
 
-    To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer,
-    while training waits: 1.5 s and 123 MB for 100,000 records of 1 KB. The same place is reached
-    from the state of a moment ago and the number of batches drawn since.
+    TensorFlow needs about 4 us per element of a shuffle buffer to serialize an iterator, and
+    training waits meanwhile: 1.5 s and 123 MB for 100,000 records of 1 KB. So a later snapshot
+    refers to this state, and a resume draws the batches since then again.
 
-    `created`: which iterator of the input it is of, from 1. `drawn`: batches drawn from it before.
-    `taken_seconds` is on a clock that is never set.
+    `created`: the number of the iterator, from 1. `drawn`: batches drawn from it before.
+    `taken_seconds` is monotonic time.
     """
 
     data: bytes
@@ -46,12 +46,12 @@ class IteratorCheckpoint(Frozen):
     cost_seconds: float
 
     def serves(self, created: int, now_seconds: float) -> bool:
-        """Whether a snapshot may refer to it: a resume draws again what was drawn since."""
+        """Whether a snapshot may refer to it, or needs a newer state."""
         age_seconds = now_seconds - self.taken_seconds
         return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
 
     def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
-        """Whether snapshots with it would be a minute apart to stay within `overhead`."""
+        """Whether `overhead` would allow no more than one snapshot per minute with it."""
         affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
         return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)
 
@@ -93,12 +93,12 @@ def large_buffers(adapter: Any, dataset: Any) -> list[str]:
 
 
 def skips_rows(adapter: Any) -> bool:
-    """Whether an iterator can begin behind the rows that were read; not where epochs share one."""
+    """Whether a new iterator can start after the rows read so far; not if epochs share one."""
     return bool(getattr(adapter, "skips_rows", False))
 
 
 def goes_on_behind_an_error(dataset: Any) -> bool:
-    """Whether an iterator has more to give behind an element that failed; a generator has not."""
+    """Whether an iterator can continue after an element that failed; a generator cannot."""
     stages = pipeline.stateful_stages(dataset) if isinstance(dataset, tf.data.Dataset) else []
     return all(stage.name != pipeline.FROM_GENERATOR for stage in stages)
 
@@ -106,20 +106,18 @@ def goes_on_behind_an_error(dataset: Any) -> bool:
 _SHUFFLED_BATCHES = Exactness(
     "exact_by_replay", "shuffle='batch' uses a random op whose state cannot be restored"
 )
-_OPEN_ORDER = Exactness(
-    "not_exact",
+_OPEN_ORDER = not_exact(
     "a parallel stage of the pipeline may change the order of its elements; remove "
-    "deterministic=False",
+    "deterministic=False"
 )
-KEPT_ORDER = Exactness(
-    "not_exact",
+KEPT_ORDER = not_exact(
     "a cache() keeps the order of the shuffle before it, which cannot be read after the end of "
-    "an epoch; shuffle after the cache",
+    "an epoch; shuffle after the cache"
 )
 
 
 class FreshIterator(Frozen):
-    """An iterator, and its state before anything was drawn; empty where it cannot give one."""
+    """A new iterator and its first state, which is empty if it cannot be serialized."""
 
     iterator: Any
     state: bytes
@@ -138,10 +136,10 @@ class FreshIterator(Frozen):
 class InputState:
     """Follows the training input of one `fit`."""
 
-    native: bool  # its iterators can give their state
-    of_arrays: bool = False  # the input is arrays, not a pipeline of the script's
-    skips: bool = False  # a resume begins behind the rows that were read, see `skips_rows`
-    anew: bool = False  # a resume begins at its beginning: workers of a cluster read it
+    native: bool  # its iterators can be serialized
+    of_arrays: bool = False  # the input consists of arrays, not of a pipeline of the script
+    skips: bool = False  # a resume starts after the rows read so far, see `skips_rows`
+    anew: bool = False  # a resume starts at the first row: workers of a cluster read the input
     drawn: int = 0  # batches drawn from the present iterator
     created: int = 0  # iterators created so far; each advances the shuffle's seed stream
     # random streams when the present iterator was created
@@ -156,7 +154,7 @@ class InputState:
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
-        """The state of an input that has not been touched yet; `dataset`: its pipeline, if any."""
+        """The state of an input that nobody has read yet; `dataset`: its pipeline, if any."""
         if kind_of(adapter) == "workers":
             return cls(native=False, anew=True, level=ASYNCHRONOUS, mode=mode)
         if kind_of(adapter) not in _NATIVE:
@@ -218,7 +216,7 @@ class InputState:
             self.level = Exactness("exact_by_replay", reason)
 
     def _anchored(self, iterator: Any) -> IteratorCheckpoint | None:
-        """The state that a snapshot refers to: the last one, or a new one; None to replay."""
+        """The state that a snapshot refers to, the last or a new one; None if it is replayed."""
         if not private.is_serializable(iterator):
             # Of a strategy, which gives no state and no word about what it reads.
             stages = pipeline.stateful_stages(self.dataset)
@@ -295,12 +293,12 @@ def restore_iterator(
     *,
     keeps_order: bool = False,
 ) -> Any:
-    """A native iterator at its saved position, the shuffles of its dataset as they were.
+    """A native iterator at its saved position; its shuffles continue with the saved seeds.
 
-    A shuffle draws its next seed for each iterator of a dataset. A state tells how far that went,
-    but not once the shuffle has given its last element; then the iterators of the saved run,
-    `created` in all with the `fresh` one, are created again. With `keeps_order` another would empty
-    the cache.
+    A shuffle takes a new seed for each iterator of a dataset. The saved state contains the number
+    of these seeds, but not after the last element of the shuffle. In that case this function
+    creates as many iterators as the saved run had: `created`, the `fresh` one included. With
+    `keeps_order` it does not, because another iterator would empty the cache.
     """
     iterator = fresh.iterator
     counted = private.counted_seeds(data) >= private.counted_seeds(fresh.state)
@@ -330,7 +328,7 @@ def fast_forward(
 def _replay_of(adapter: Any) -> Exactness:
     reason = f"the input is Python code ({name_of(adapter)})"
     if doubt := getattr(adapter, "doubt", ""):
-        return Exactness("not_exact", doubt)
+        return not_exact(doubt)
     dataset = getattr(adapter, "py_dataset", None)
     if raced := script_random.level_of_workers(dataset):
         return raced

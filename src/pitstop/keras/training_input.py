@@ -14,7 +14,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_state.fingerprint import of_saved
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
@@ -23,10 +23,9 @@ from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode,
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 
-_SPLIT_SEQUENCE = Exactness(
-    "not_exact",
+_SPLIT_SEQUENCE = not_exact(
     "steps_per_epoch ends an epoch within the PyDataset, whose readers restart each time; omit "
-    "it, or set it to the length of the PyDataset",
+    "it, or set it to the length of the PyDataset"
 )
 
 
@@ -76,7 +75,7 @@ class TrainingInput:
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
         if self._state.by_replay and self._state.created > 1 and self._later.doubt:
-            return Exactness("not_exact", self._later.doubt)
+            return not_exact(self._later.doubt)
         is_raced = self._shuffles.are_raced(self._state.created)
         return NOT_REPEATABLE if is_raced else self._state.level
 
@@ -115,7 +114,7 @@ class TrainingInput:
         return self._state.anew
 
     def stays(self, saved: SavedState) -> str:
-        """Which of the script's objects behind it stay as they are; see `FitObjects.restore`."""
+        """Which objects that the input uses are not restored; see `FitObjects.restore`."""
         if not saved.state["fit"]["input"]["replay"]:
             return "none"
         return "all" if self._repeats_end_of_epoch(saved) else "moved"
@@ -161,10 +160,10 @@ class TrainingInput:
     # -- bringing it back --------------------------------------------------------
 
     def throwaway(self, saved: SavedState, rows: int) -> Any:
-        """An iterator for a step whose result is thrown away; `rows` where the input does not say.
+        """An iterator for a step whose result is not used; `rows`: batch size where it is open.
 
-        The one that is restored afterwards. An input that is replayed must not be touched, and one
-        that reads ahead would draw seeds; a made-up batch does there.
+        It is the iterator that is restored afterwards, or one over a made-up batch: an input that
+        is replayed must not be read, and one that reads ahead would take seeds.
         """
         if self.begins_anew:
             return iter(self._source._get_iterator())
@@ -199,7 +198,7 @@ class TrainingInput:
             self._objects.restore_input(saved.state["fit"]["objects"], saved.tensors)
 
     def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:
-        """A training iterator at its saved position; `tell` is told of each batch drawn again."""
+        """An iterator at the saved position; calls `tell` for each batch that is drawn again."""
         described = saved.state["fit"]["input"]
         if described["replay"]:
             before = self._streams.capture()
@@ -232,15 +231,15 @@ class TrainingInput:
 
     def restore_streams(self, saved: SavedState) -> None:
         if self._repeats_end_of_epoch(saved):
-            # What it draws, such as a new order, was drawn at the cut: they stay
-            # as they were before it.
+            # At the cut, the next epoch had drawn from them already, such as a new order. They
+            # stay as they were before that.
             return
         cut = decode(saved.state["random"], saved.tensors)
         if self._before_replay is None or saved.position.milestone:
             self._streams.restore(cut)
         else:
-            # A reader has drawn ahead of the cut from its streams; the replay
-            # has left them where they belong.
+            # A reader draws from its streams ahead of the cut, and the replay repeats that: these
+            # streams have the right state already.
             self._streams.restore_unmoved(cut, self._before_replay)
 
     def _repeats_end_of_epoch(self, saved: SavedState) -> bool:
@@ -298,21 +297,21 @@ LONGEST_SECONDS = 0.3
 
 
 class InputEnd:
-    """Destroys an iterator, beside the script and with little patience.
+    """Destroys an iterator in a thread, so that the script need not wait for it.
 
-    Its destructor waits for the threads that read ahead, and so for the script's own Python, maybe
-    for ever; but such threads must not run Python while the interpreter ends.
+    The destructor waits for threads that read ahead. These may run Python code of the script, which
+    may never end; but they must not run Python code while the interpreter exits.
     """
 
     def __init__(self, iterator: object) -> None:
-        """Holds the iterator, so that nobody else destroys it, until `let_go`."""
+        """Keeps the iterator until `let_go`, so that nothing else destroys it."""
         self._held = [iterator]
         self._go = threading.Event()
         self._thread = threading.Thread(target=self._destroy, name="pitstop-input", daemon=True)
         self._thread.start()
 
     def let_go(self, longest_seconds: float = LONGEST_SECONDS) -> bool:
-        """Destroys it, if nobody else holds it; whether that took no longer than this."""
+        """Destroys the iterator unless others use it; whether it took at most so many seconds."""
         self._go.set()
         self._thread.join(longest_seconds)
         return not self._thread.is_alive()
@@ -323,5 +322,5 @@ class InputEnd:
 
 
 def end_at_exit(iterator: object) -> None:
-    """An iterator lives until the interpreter's exit, which does not wait for it long."""
+    """Keeps an iterator until the interpreter exits, and limits how long the exit waits."""
     atexit.register(InputEnd(iterator).let_go)

@@ -14,17 +14,16 @@ import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_random import level_of_workers
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor
+from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import input_state
 from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
 from pitstop.tensorflow import pipeline
 
-_READ_AHEAD = Exactness(
-    "not_exact",
+_READ_AHEAD = not_exact(
     "validation_data is a Python generator, which each validation reads further than it uses: "
-    "not repeatable even without an interruption; give arrays, a PyDataset or a dataset",
+    "not repeatable even without an interruption; give arrays, a PyDataset or a dataset"
 )
 _READ_FOR_THEIR_FORM = ("utils.PyDataset", "utils.Sequence")
 VALIDATION_TENSOR = "validation/iterator"

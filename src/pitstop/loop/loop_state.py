@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import EXACT, Exactness, StateCapture
+from pitstop.engine.state_capture import EXACT, StateCapture, not_exact
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
 from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of
@@ -73,7 +73,7 @@ class LoopState:
 
     def doubt(self, reason: str) -> None:
         if reason and self.level is EXACT:
-            self.level = Exactness("not_exact", reason)
+            self.level = not_exact(reason)
 
     def check(self, saved: SavedState) -> None:
         """Raises `ResumeRefused` where a saved cut is of other objects, or of a `fit`."""

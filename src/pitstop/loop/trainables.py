@@ -15,36 +15,25 @@ from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, i
 from pitstop.events import Notice
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import GraphSession, leaves_of, variables_of
-from pitstop.tensorflow import stored_values
+from pitstop.tensorflow import stored_values, trainables
 from pitstop.tensorflow.starting import begin_from
-from pitstop.tensorflow.trainables import (
-    NamedVariable,
-    Trainables,
-    export,
-    is_built,
-    named,
-    optimizes,
-    relative_saver,
-    restore_named,
-    save_v1,
-)
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
 
 
-def of_objects(objects: Mapping[str, Any]) -> Trainables:
+def of_objects(objects: Mapping[str, Any]) -> trainables.Trainables:
     held = {name: each for name, each in objects.items() if _is_held(each)}
     leaves = dict(leaves_of(held))
     models = {name: each for name, each in leaves.items() if _is_model(each)}
     # Under the names that the loop's cuts give: the last, where there are several.
     names = {id(variable): path for path, variable in variables_of(objects)}
-    optimizers = [each for each in leaves.values() if optimizes(each)]
+    optimizers = [each for each in leaves.values() if trainables.optimizes(each)]
     compiled = (getattr(each, "optimizer", None) for each in models.values())
     optimizers += [each for each in compiled if each is not None]
-    weights = [each for each in leaves.values() if not optimizes(each)]
-    built = [each for each in optimizers if is_built(each)]
-    return Trainables(held, models, _named(weights, names), _named(built, names))
+    weights = [each for each in leaves.values() if not trainables.optimizes(each)]
+    built = [each for each in optimizers if trainables.is_built(each)]
+    return trainables.Trainables(held, models, _named(weights, names), _named(built, names))
 
 
 def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
@@ -54,12 +43,12 @@ def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
     trained = [
         variable
         for each in leaves.values()
-        if not optimizes(each)
+        if not trainables.optimizes(each)
         for variable in getattr(each, "trainable_variables", ())
         if hasattr(variable, "path")
     ]
     for name, each in leaves.items():
-        if optimizes(each) and not is_built(each):
+        if trainables.optimizes(each) and not trainables.is_built(each):
             slots = [path for path in paths if path.startswith(f"{name}/")]
             marks = [f"/{variable.path.replace('/', '_')}_" for variable in trained]
             known = [
@@ -75,9 +64,9 @@ def sessions_of(objects: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in objects.items() if isinstance(each, tf.compat.v1.Session)}
 
 
-def _named(holders: list[Any], names: Mapping[int, str]) -> tuple[NamedVariable, ...]:
+def _named(holders: list[Any], names: Mapping[int, str]) -> tuple[trainables.NamedVariable, ...]:
     variables = [variable for each in holders for variable in _variables_of(each)]
-    return named((names[id(each)], each) for each in variables if id(each) in names)
+    return trainables.named((names[id(each)], each) for each in variables if id(each) in names)
 
 
 def _variables_of(value: Any) -> list[Any]:
@@ -100,7 +89,7 @@ def _is_held(value: Any) -> bool:
 def _is_model(value: Any) -> bool:
     # Keras' own are no modules.
     is_kind = isinstance(value, tf.Module) or hasattr(value, "save_weights")
-    return is_kind and not optimizes(value)
+    return is_kind and not trainables.optimizes(value)
 
 
 def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
@@ -143,14 +132,14 @@ def export_loop(
             _export_graph(order, state, objects, saved)
         else:
             build_optimizers(objects, saved)
-            trainables = of_objects(objects)
-            if trainables.unbuilt:
+            found = of_objects(objects)
+            if found.unbuilt:
                 raise NotExportable(
-                    f"{', '.join(trainables.unbuilt)} has no variables before the first step.",
+                    f"{', '.join(found.unbuilt)} has no variables before the first step.",
                     "Build the model before pitstop.start, or use `--to safetensors`.",
                 )
-            restore_named(REGISTRY, saved, trainables.variables)
-            export(order, trainables, saved.position.step)
+            trainables.restore_named(REGISTRY, saved, found.variables)
+            trainables.export(order, found, saved.position.step)
 
 
 def _export_graph(
@@ -165,5 +154,5 @@ def _export_graph(
     name, graph_session = next(iter(sessions.items()))
     state.restore_object(name, saved)
     with graph_session.graph.as_default():
-        saver = relative_saver(tf.compat.v1.global_variables())
-    save_v1(saver, graph_session, order.path, saved.position.step)
+        saver = trainables.relative_saver(tf.compat.v1.global_variables())
+    trainables.save_v1(saver, graph_session, order.path, saved.position.step)

@@ -14,7 +14,7 @@ from typing import Any
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, StateCapture
+from pitstop.engine.state_capture import Exactness, StateCapture, not_exact
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
 from pitstop.replay import values
@@ -86,7 +86,7 @@ class LiveLoop(ScriptLoop):
 
     def doubt(self, reason: str) -> None:
         if self.level.level != "not_exact":
-            self.level = Exactness("not_exact", reason)
+            self.level = not_exact(reason)
 
     def give_up(self, reason: str, resume: str = "", *, raised: bool = False) -> None:
         """The loop cannot be replayed: nothing of it is saved any more, and a resume does this."""
@@ -96,7 +96,7 @@ class LiveLoop(ScriptLoop):
             advice = f"; {_ADVICE}" if self._closures is None else ""
             known = f"goes on from step {self.saved_step}" if self.saved_step else _FROM_FIRST
             told = _NOT_SAVED.format(resume or known, reason, advice)
-            self.level = Exactness("not_exact", told)
+            self.level = not_exact(told)
             if not raised:
                 self.tell_level(self.level, [])
 

@@ -1,4 +1,4 @@
-"""A loop that an earlier attempt began: its recorded calls are answered, not computed."""
+"""Repeats a loop of an earlier attempt: its calls return what was recorded, without computing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OTHER_INPUT = (
 
 
 class Repetition:
-    """One saved record, and the loop that answers from it; when it is `over`, the loop is live."""
+    """A saved record, and the loop that repeats it; when it is `over`, the loop trains again."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Repetition:
         self._closures = closures
 
     def why_another(self, read: ReadBack) -> str:
-        """Why the script does something else than what is saved; or empty; raises `Refused`."""
+        """Why this is not the saved loop, else empty; raises `Refused` where it was changed."""
         described = self._saved.state["replay"]["identity"]
         before = LoopIdentity.from_json(described, self._saved.tensors)
         found = loop_identity.match(before, self.loop.identity)
@@ -114,7 +114,7 @@ class Repetition:
         atexit.register(self._script_ended)
 
     def _remember_results(self) -> None:
-        """Takes the results of closures out of the order: the script may look at them any time."""
+        """Takes the results of closures from the other entries: a script reads them at any time."""
         if self._closures is None:
             return
         entries = list(self._entries)
@@ -128,7 +128,7 @@ class Repetition:
         self._entries = (each for each in entries if each.kind is not RecordKind.RESULT)
 
     def recall(self, variable: Any, name: str) -> None:
-        """Gives a variable what it held here when it was looked at; raises `TrainingStopped`."""
+        """Assigns the value that a variable had when it was read here; or `TrainingStopped`."""
         self._obey_stop()
         self._look_ahead()
         entry = next((each for each in self._looks if each.name == name), None)
@@ -144,7 +144,7 @@ class Repetition:
         return self.next(RecordKind.CALL, *call.signature(self.loop.calls))
 
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
-        """What was recorded at this call; raises `Refused`, or `TrainingStopped` for a stop."""
+        """The entry that was recorded for this call; raises `Refused` or `TrainingStopped`."""
         self._obey_stop()
         self._look_ahead()
         if self._looks:
@@ -224,8 +224,8 @@ class Repetition:
         atexit.unregister(self._script_ended)
 
     def _script_ended(self) -> None:
-        # Not an end of the training: the script is not what it was.  It came further before,
-        # so that an exception is none that it raises by itself.
+        # The training has not ended: an earlier attempt came further.  So the script has changed,
+        # also where it ends with an exception.
         if os.getpid() != self._pid:
             return
         error = getattr(sys, "last_value", None)

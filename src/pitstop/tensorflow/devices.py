@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, level_of_members
+from pitstop.engine.state_capture import Exactness, level_of_members, not_exact
 from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private
 
@@ -47,9 +47,8 @@ def versions() -> dict[str, str]:
     return found | {name: each.__version__ for name, each in packages.items() if each is not None}
 
 
-_MIXED = Exactness(
-    "not_exact",
-    f"--on-oom precision made {MIXED_PRECISION} the default of Keras, which changes the results",
+_MIXED = not_exact(
+    f"--on-oom precision made {MIXED_PRECISION} the default of Keras, which changes the results"
 )
 
 
@@ -83,7 +82,7 @@ def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
             "fixed order: use `pitstop run --deterministic`, or "
             "tf.config.experimental.enable_op_determinism()"
         )
-    return Exactness("not_exact", reason)
+    return not_exact(reason)
 
 
 def _model(device: tf.config.PhysicalDevice) -> str:

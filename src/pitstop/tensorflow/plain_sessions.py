@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
-from pitstop.engine.state_capture import Exactness
+from pitstop.engine.state_capture import not_exact
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn
@@ -154,7 +154,7 @@ class _Loop:
                 _note(Path(path).parent)
                 self.saved(saver, {}, path)
         unsaved = _BY_CHIEF if self._session().sess_str else _UNSEEN
-        level = Exactness("not_exact", _BY_SAVER if _looked_in else unsaved)
+        level = not_exact(_BY_SAVER if _looked_in else unsaved)
         kept = Keeping(self._saved is not None, self.restored is not None, level)
         self._step = self._read_step()
         course = SessionCourse(opened, kept, self._supervisor)

@@ -1,4 +1,4 @@
-"""What coordinators of this process have sent to the workers of a cluster, and has not ended."""
+"""The closures that coordinators of this process have sent to workers, until they have ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
-from pitstop.engine.state_capture import Exactness
+from pitstop.engine.state_capture import not_exact
 from pitstop.link.beacon import Beacon, Phase
 
 _SECONDS = 2.0
@@ -22,10 +22,10 @@ _LOOK_SECONDS = 0.05
 
 
 class Backlog:
-    """Holds `schedule` back while more is under way than the workers do in two seconds.
+    """Delays `schedule` while the workers have closures for more than two seconds.
 
-    TensorFlow queues 262,144 closures, which may be hours: whoever stops the training would wait
-    for them.  The workers always have their next closure.
+    TensorFlow queues up to 262,144 closures. These may take hours, and a stop has to wait for all
+    of them. Each worker still has its next closure in the queue.
     """
 
     def __init__(self) -> None:
@@ -62,12 +62,12 @@ class Backlog:
             self._ended_seconds = 0.0
 
     def wait(self, is_done: Callable[[], bool], is_stopping: Callable[[], bool]) -> None:
-        """Waits until one more may be scheduled, or all have ended (`is_done`, which may raise)."""
+        """Waits until another may be scheduled, or all have ended (`is_done`, which may raise)."""
         while not is_stopping():
             with self._changed:
                 if self._changed.wait_for(lambda: len(self._open) < self._most, _LOOK_SECONDS):
                     return
-            # What ended before anybody listened, or failed, is not told.
+            # Closures that have failed, or ended before we listened, are not reported to `ended`.
             if is_done():
                 self.clear()
 
@@ -86,21 +86,19 @@ class Backlog:
             self._interval_seconds += share * (seconds - self._interval_seconds)
 
 
-ASYNCHRONOUS = Exactness(
-    "not_exact",
+ASYNCHRONOUS = not_exact(
     "asynchronous: workers take steps in another order and restart their input; consistent: no "
-    "completed step is lost, but one may be repeated if a worker dies",
+    "completed step is lost, but one may be repeated if a worker dies"
 )
 _PATIENCE_NS = 60_000_000_000
-"""Without a join of the script for so long, a snapshot waits for the closures by itself."""
+"""If the script has not joined for so long, a snapshot waits for the closures itself."""
 _T = TypeVar("_T")
 
 
 class Schedule:
     """The closures of one process.
 
-    What the workers compute is not in order, so that nothing can be saved between two closures
-    before all that were scheduled have ended.
+    Workers compute them in any order. So the state can be saved only when all have ended.
     """
 
     def __init__(self) -> None:
@@ -115,7 +113,7 @@ class Schedule:
         self._backlog = Backlog()
 
     def watch(self, join: Callable[[Any], None], looked_at: Callable[[Any, Any], None]) -> None:
-        """Learns how closures are waited for; `looked_at` is told what the script looks at."""
+        """Sets what waits for closures, and what is called when the script reads a result."""
         self._join, self._looked_at = join, looked_at
 
     def add(self, coordinator: Any) -> None:
@@ -129,7 +127,7 @@ class Schedule:
     # -- what the script does ------------------------------------------------------
 
     def wait(self, run: Callable[[], _T]) -> _T:
-        """Runs what may wait for the workers, and says so: a stop has its time meanwhile."""
+        """Runs a function that may wait for the workers, in the phase `WAITING`."""
         beacon = self._beacon
         if beacon is None or not self._is_own_thread() or beacon.phase() is not Phase.TRAIN:
             return run()
@@ -182,7 +180,7 @@ class Schedule:
         return self._settled or now_ns - self._settled_ns >= _PATIENCE_NS
 
     def settle(self) -> None:
-        """Waits until all that was scheduled has ended; raises what a closure has raised."""
+        """Waits until all scheduled closures have ended; raises the exception of a closure."""
 
         def join_all() -> None:
             for coordinator in list(self._coordinators):
@@ -192,7 +190,7 @@ class Schedule:
         self._joined()
 
     def settles(self) -> bool:
-        """The same, before a cut; what a closure has raised is kept for `raise_failure`."""
+        """The same before a cut, but an exception is kept for `raise_failure`; whether none is."""
         try:
             self.settle()
         except Exception as failure:  # noqa: BLE001 - the script's own
@@ -200,7 +198,7 @@ class Schedule:
         return self._failure is None
 
     def raise_failure(self, give_up: Callable[[Exception], None]) -> None:
-        """Gives the script what its closure has raised, as TensorFlow would have."""
+        """Raises the exception of a closure in the script, as TensorFlow would have."""
         failure, self._failure = self._failure, None
         if failure is not None:
             self._backlog.clear()
@@ -219,7 +217,7 @@ SCHEDULE = Schedule()  # that of this process
 
 
 def is_of_another_task(error: Exception) -> bool:
-    """Whether an operation failed on the task that it was to run on; the script will hear of it."""
+    """Whether an operation failed on another task; TensorFlow reports it to the script later."""
     return isinstance(error, tf.errors.OpError)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, Position
+from pitstop.engine.state_capture import Exactness, Position, not_exact
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
 from pitstop.exit_codes import EXIT_TERMINATED
@@ -66,7 +66,7 @@ def keeping(folder: str, *, saves: bool, by_chief: bool) -> Keeping:
     reason = _BY_SCRIPT.format(folder=folder) if saves else _BY_CHIEF if by_chief else _NOWHERE
     if saves and is_drawn(Path(folder)):
         saved, reason = False, _TEMPORARY.format(folder=folder)
-    return Keeping(saved, saves, Exactness("not_exact", reason))
+    return Keeping(saved, saves, not_exact(reason))
 
 
 def is_drawn(folder: Path) -> bool:

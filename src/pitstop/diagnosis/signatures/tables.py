@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 from pitstop.diagnosis.exception import Frame, Raised, frames_in
 from pitstop.diagnosis.finding import CauseId
@@ -15,34 +15,11 @@ from pitstop.diagnosis.signatures.signals import WORDS
 from pitstop.diagnosis.wording import ADVICE, read_table
 from pitstop.record import Frozen
 
-Place = Literal[
-    "restoring",
-    "restoring_inside",
-    "saving",
-    "importing",
-    "input",
-    "download",
-    "processes",
-    "model",
-    "shapes",
-    "saving_in_fit",
-    "producing",
-    "unseen",
-    "reading",
-]
-"""Loading saved weights; deep in a library that loads them; saving; importing a package;
-reading data; downloading; talking to processes of its own; computing; comparing shapes;
-writing a file while a model is fitted, which callbacks do; functions of
-the script that produce data, as libraries call them; no frame of the script is known;
-reading a table."""
-
 _TABLE = read_table(Path(__file__).with_name("places.toml"))
 
 
-def _patterns(kind: str) -> Mapping[Place, re.Pattern[str]]:
-    return {
-        cast("Place", place): re.compile(row[kind]) for place, row in _TABLE.items() if kind in row
-    }
+def _patterns(kind: str) -> Mapping[str, re.Pattern[str]]:
+    return {place: re.compile(row[kind]) for place, row in _TABLE.items() if kind in row}
 
 
 _FUNCTIONS, _FILES = _patterns("functions"), _patterns("files")
@@ -53,7 +30,8 @@ _KERAS_FILES = re.compile(r"keras/.*utils/file_utils\.py")
 _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
-def places_of(raised: Raised) -> frozenset[Place]:
+def places_of(raised: Raised) -> frozenset[str]:
+    """What was being done: by `places.toml`, or by how the frames stand to each other."""
     # Keras and AutoGraph put frames into the message, too.
     is_told = raised.message.startswith("in user code:")
     told = frames_in(raised.message.splitlines()) if is_told else ()
@@ -72,7 +50,7 @@ def places_of(raised: Raised) -> frozenset[Place]:
     return frozenset(found)
 
 
-def _places(frame: Frame) -> list[Place]:
+def _places(frame: Frame) -> list[str]:
     # Keras takes its own frames out of tracebacks; the call of the user tells the same.
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
     found = [place for place, pattern in _FUNCTIONS.items() if any(map(pattern.match, functions))]
