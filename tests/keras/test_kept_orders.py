@@ -90,7 +90,7 @@ def test_training_goes_on_in_its_order(name: str, created: int, drawn: int) -> N
         stopped.create_iterator()
     for _ in range(drawn):
         next(stopped.iterator)
-    stopped.drew(drawn)
+    stopped.state.drawn += drawn
     assert stopped.level.level == "exact_by_replay"
     encoder = Encoder("")
     described, tensors = stopped.capture(encoder)

@@ -209,15 +209,11 @@ class Host:
         self._ended = True
 
 
-def environment_of(script: Script, socket_path: str) -> dict[str, str]:
-    if script.launched:
-        return process.instrumented_environment(script.environment, socket_path)
-    own = {name: value for name, value in script.environment.items() if name != ENV_SOCKET}
-    return {**own, ENV_COMPANION: socket_path}
-
-
 def _start(script: Script, socket_path: str) -> subprocess.Popen[bytes]:
-    environment = environment_of(script, socket_path)
+    environment = {**script.environment, ENV_COMPANION: socket_path}
+    environment.pop(ENV_SOCKET, None)
+    if script.launched:
+        environment = process.instrumented_environment(script.environment, socket_path)
     try:
         with script.log.open("wb") as log:
             return subprocess.Popen(

@@ -50,7 +50,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     input_json, input_tensors = run.input.capture(encoder)
     validation_json, validation_tensors = run.validation.capture(encoder)
     described, objects = run.objects.capture(
-        encoder, run.callbacks.callbacks, read_ahead=run.input.by_replay
+        encoder, run.callbacks.callbacks, read_ahead=run.input.state.by_replay
     )
     unverified = held.refused + run.structure.unverified + run.objects.unverified
     run.parts.unverified = unverified + run.others.changed()

@@ -234,7 +234,7 @@ class FitRun:
         if iterator.num_batches:
             count = max(1, min(count, iterator.num_batches - at.step_in_epoch))
         at.count(count)
-        self.input.drew(count)
+        self.input.state.drawn += count
         place = (at.step, at.fit, at.epoch)
         self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
 

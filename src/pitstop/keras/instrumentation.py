@@ -35,10 +35,7 @@ class Instrumentation:
     """Opens the session at the first `fit`, and leads the hooks to its training."""
 
     def __init__(
-        self,
-        socket_path: str,
-        registry: VariableRegistry,
-        training: Training | None = None,
+        self, socket_path: str, registry: VariableRegistry, training: Training | None = None
     ) -> None:
         self._socket_path = socket_path
         self._registry = registry

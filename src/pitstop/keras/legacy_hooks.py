@@ -48,7 +48,7 @@ def _training_epochs(training: Training, run: FitRun) -> Iterator[Any]:
     with handler._truncate_execution_to_epoch():
         if continuation is not None:
             handler._initial_epoch = continuation.position.epoch
-        waits = continuation is not None and not run.input.begins_anew
+        waits = continuation is not None and not run.input.state.anew
         iterator = placeholder() if waits else _fresh_iterator(run)
         for epoch in range(handler._initial_epoch, handler._epochs):
             if handler._insufficient_data:
@@ -78,7 +78,7 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
     continuation = training.take_continuation()
     if continuation is not None:
         _restore(run, continuation)
-    elif run.input.is_untouched:
+    elif run.input.state.drawn == 0:
         # A reader of the script's begins with the first step: callbacks may have drawn since.
         run.look_for_streams()
         run.input.before_iterator()
@@ -99,7 +99,7 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
     stride = int(handler._steps_per_execution.numpy())
     continuation.prepare()
     iterator = continuation.apply()
-    if not run.input.begins_anew:
+    if not run.input.state.anew:
         take_place(run.held_iterator, iterator)
     # A cut behind the last call of an epoch, which may be a shorter one, has its number.
     handler._steps_per_execution.assign(stride)

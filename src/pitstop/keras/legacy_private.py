@@ -32,10 +32,7 @@ Model: Any = _training.Model
 DataHandler: Any = _data_adapter.DataHandler
 _READERS = ("max_queue_size", "workers", "use_multiprocessing")
 CallbackList: Any = _callbacks.CallbackList
-ARRAY_ADAPTERS = (
-    _data_adapter.TensorLikeDataAdapter,
-    _data_adapter.GenericArrayLikeDataAdapter,
-)
+ARRAY_ADAPTERS = (_data_adapter.TensorLikeDataAdapter, _data_adapter.GenericArrayLikeDataAdapter)
 PYTHON_ADAPTER: Any = _data_adapter.GeneratorDataAdapter
 OPTIMIZERS = (
     _module("src.optimizers.optimizer").Optimizer,

@@ -7,13 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from pitstop.engine import variable_match
-from pitstop.engine.course import (
-    DOES_NOT_GO_ON,
-    Course,
-    decide,
-    doubt_of_left_out,
-    doubt_of_memory,
-)
+from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out, doubt_of_memory
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call

@@ -297,7 +297,7 @@ class Training:
             run.use_input(LegacySource(handler, run.arguments))
             if getattr(run.model, "autotune_steps_per_execution", False):
                 run.doubt(_TUNED)
-            if not (run.input.begins_anew or pipeline.is_repeatable(handler._dataset)):
+            if not (run.input.state.anew or pipeline.is_repeatable(handler._dataset)):
                 run.doubt(_DISTRIBUTED)
 
     def batches_to_skip(self, adapter: Any) -> int:

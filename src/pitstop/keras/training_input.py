@@ -58,10 +58,10 @@ class TrainingInput:
             mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self.dataset)
         )
         self._later = LaterEpochs(self.dataset, fills=self._fills)
-        self._state = InputState.of(source.data_adapter, mode, self.dataset)
+        self.state = InputState.of(source.data_adapter, mode, self.dataset)
         if self._fills:
-            self._state.level = EXACT
-            self._state.replay_from_now_on("a cache() keeps the order of the first epoch")
+            self.state.level = EXACT
+            self.state.replay_from_now_on("a cache() keeps the order of the first epoch")
         # what leaves out batches that cannot be read
         self.bad_records = BadRecords(
             may_skip=skips_bad_records and input_state.goes_on_behind_an_error(self.dataset)
@@ -74,10 +74,10 @@ class TrainingInput:
     def level(self) -> Exactness:
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
-        if self._state.by_replay and self._state.created > 1 and self._later.doubt:
+        if self.state.by_replay and self.state.created > 1 and self._later.doubt:
             return not_exact(self._later.doubt)
-        is_raced = self._shuffles.are_raced(self._state.created)
-        return NOT_REPEATABLE if is_raced else self._state.level
+        is_raced = self._shuffles.are_raced(self.state.created)
+        return NOT_REPEATABLE if is_raced else self.state.level
 
     @property
     def large_buffers(self) -> list[str]:
@@ -93,25 +93,13 @@ class TrainingInput:
     @observing(spoils=True)
     def before_iterator(self) -> None:
         random = self._streams.capture()
-        self._state.creating(random)
-        if not self._state.of_arrays:
+        self.state.creating(random)
+        if not self.state.of_arrays:
             self._objects.capture_input()
         if self._later.caches_python:
             encoder = Encoder("")
             streams = of_saved(encoder.encode(random), encoder.arrays)
             self._later.creating(streams + self._objects.input_digest)
-
-    @property
-    def is_untouched(self) -> bool:
-        return self._state.drawn == 0
-
-    @property
-    def by_replay(self) -> bool:
-        return self._state.by_replay
-
-    @property
-    def begins_anew(self) -> bool:
-        return self._state.anew
 
     def stays(self, saved: SavedState) -> str:
         """Which objects that the input uses are not restored; see `FitObjects.restore`."""
@@ -122,7 +110,7 @@ class TrainingInput:
     def create_iterator(self) -> Any:
         self._count_shuffles()
         self.iterator = iter(self._source._get_iterator())
-        self._state.created_one()
+        self.state.created_one()
         return self.iterator
 
     @observing(spoils=True)
@@ -130,18 +118,15 @@ class TrainingInput:
         if self.iterator is None:
             self._shuffles.begin()
 
-    def drew(self, batches: int) -> None:
-        self._state.drawn += batches
-
     def settle(self) -> None:
-        if self._state.drawn == 0:
+        if self.state.drawn == 0:
             self.before_iterator()
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
-        return self._state.capture(self.iterator, encoder)
+        return self.state.capture(self.iterator, encoder)
 
     def reconsider(self, snapshot_seconds: float) -> None:
-        state, anchor = self._state, self._state.anchor
+        state, anchor = self.state, self.state.anchor
         if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
         if anchor.costs_too_much(snapshot_seconds, self._overhead) and self._is_replayed_soon():
@@ -165,7 +150,7 @@ class TrainingInput:
         It is the iterator that is restored afterwards, or one over a made-up batch: an input that
         is replayed must not be read, and one that reads ahead would take seeds.
         """
-        if self.begins_anew:
+        if self.state.anew:
             return iter(self._source._get_iterator())
         described = saved.state["fit"]["input"]
         is_own = described["replay"] or described["skips"]
@@ -181,7 +166,7 @@ class TrainingInput:
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
     def adopt(self, saved: SavedState) -> None:
-        self._state.replay_instead(saved.state["fit"]["input"])
+        self.state.replay_instead(saved.state["fit"]["input"])
 
     def prepare(self, saved: SavedState) -> None:
         described = saved.state["fit"]["input"]
@@ -207,7 +192,7 @@ class TrainingInput:
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
             skip = self.bad_records.skip
             input_state.fast_forward(iterator, described["drawn"], tell, skip)
-        elif self.begins_anew:
+        elif self.state.anew:
             iterator = self.iterator
         elif described["skips"]:
             iterator = self.create_iterator()
@@ -223,10 +208,10 @@ class TrainingInput:
             )
             input_state.fast_forward(iterator, described["redrawn"], tell, self.bad_records.skip)
         self.iterator = iterator
-        self._state.adopt(described, saved.tensors)
+        self.state.adopt(described, saved.tensors)
         if described["replay"]:
             # Its reader is ahead of the cut, and goes on from there.
-            self.own_variables = self._state.moved_variables()
+            self.own_variables = self.state.moved_variables()
         return iterator
 
     def restore_streams(self, saved: SavedState) -> None:

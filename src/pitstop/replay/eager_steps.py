@@ -13,10 +13,7 @@ class EagerSteps:
     """Gradients that the script takes, and applies, by itself."""
 
     def __init__(
-        self,
-        listens: Callable[[], bool],
-        records: Callable[[], bool],
-        count: Callable[[], None],
+        self, listens: Callable[[], bool], records: Callable[[], bool], count: Callable[[], None]
     ) -> None:
         """`count` counts a step, and raises `TrainingStopped` for a stop."""
         self._listens = listens

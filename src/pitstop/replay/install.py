@@ -21,13 +21,7 @@ from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
 
-WATCHED_METHODS = (
-    "train_on_batch",
-    "test_on_batch",
-    "predict_on_batch",
-    "evaluate",
-    "predict",
-)
+WATCHED_METHODS = ("train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
 
 
 def watch_functions(

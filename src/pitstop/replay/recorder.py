@@ -55,9 +55,7 @@ class Recorder:
     """One process and its loop, if it has one; recorded from the first call that trains."""
 
     def __init__(
-        self,
-        open_session: Callable[[], Session | None],
-        registry: VariableRegistry,
+        self, open_session: Callable[[], Session | None], registry: VariableRegistry
     ) -> None:
         """`open_session` gives None where another process trains, or `pitstop.start` does."""
         self._open_session = open_session

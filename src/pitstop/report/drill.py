@@ -141,5 +141,4 @@ def _tensors(trial: Trial) -> Iterator[str]:
 
 def _reasons(reasons: tuple[Reason, ...]) -> Iterator[str]:
     for reason in reasons[:1]:
-        yield f"  Likely reason: {reason.text}"
-        yield f"  {reason.advice}"
+        yield from (f"  Likely reason: {reason.text}", f"  {reason.advice}")

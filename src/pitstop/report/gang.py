@@ -46,11 +46,7 @@ class GangReport(Frozen):
     def to_json(self) -> dict[str, JsonValue]:
         """One object; the member that failed first is the first of `members`."""
         members = [
-            {
-                "task": each.task,
-                "victim": self.is_victim(each),
-                **each.report.to_json(),
-            }
+            {"task": each.task, "victim": self.is_victim(each), **each.report.to_json()}
             for each in (self.first, *self.others)
         ]
         return {

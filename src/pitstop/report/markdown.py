@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
 from pitstop.durations import duration
@@ -40,11 +39,9 @@ def _attempt(report: WhyReport) -> list[str]:
 
 
 def _earlier(report: WhyReport) -> list[str]:
-    if not report.earlier:
-        return []
-    parts = ["## Earlier attempts", _list(_one_line(each) for each in report.earlier)]
-    compared = compare(report.attempts)
-    return [*parts, " ".join(_escape(each) for each in compared)] if compared else parts
+    parts = _section("Earlier attempts", [_one_line(each) for each in report.earlier])
+    compared = " ".join(_escape(each) for each in compare(report.attempts))
+    return [*parts, compared] if parts and compared else parts
 
 
 def _output(lines: tuple[str, ...]) -> list[str]:
@@ -57,11 +54,7 @@ def _output(lines: tuple[str, ...]) -> list[str]:
 
 
 def _section(title: str, lines: list[str], sign: str = "-") -> list[str]:
-    return [f"## {title}", _list(lines, sign)] if lines else []
-
-
-def _list(lines: Iterable[str], sign: str = "-") -> str:
-    return "\n".join(f"{sign} {line}" for line in lines)
+    return [f"## {title}", "\n".join(f"{sign} {line}" for line in lines)] if lines else []
 
 
 def _item(item: EvidenceItem) -> str:

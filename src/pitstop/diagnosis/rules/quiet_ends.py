@@ -70,9 +70,8 @@ def _stop_advice(stop: events.StopTrainingSet, where: str) -> tuple[str, ...]:
     if stop.callback == "EarlyStopping":
         patience = stop.watched.get("patience")
         more = patience * 2 if isinstance(patience, int) and patience else 5
-        text = (
-            f"If this was too early: EarlyStopping(patience={more}), or a larger start_from_epoch."
-        )
+        call = f"EarlyStopping(patience={more})"
+        text = f"If this was too early: {call}, or a larger start_from_epoch."
         return text, ADVICE["best_weights"]
     return (f"If this was not intended, check {where}.",)
 
@@ -129,12 +128,11 @@ def _short_words(short: ShortEpoch) -> str:
 def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     ended = evidence.last(events.FitEnded)
     which = _short_words(epochs[0]) if epochs else ""
+    end = ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
     elif ended and epochs:
         end = f"fit continued silently to the end of {ended.epochs} epochs"
-    else:
-        end = ""
     details = "; ".join(part for part in (which, end) if part)
     return f": {details}" if details else ""
 
@@ -177,7 +175,7 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
     if call is None:
         return None  # nothing says that it failed: see `endings.completed_normally`
     seen = (
-        *_call_items(call),
+        _call_item(call),
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
@@ -196,7 +194,7 @@ def exit_called(evidence: Evidence) -> Finding | None:
     code = evidence.signal or f"exit code {evidence.exit_code}"
     return tell(
         "exit_called",
-        (*_call_items(call), EvidenceItem("exit status", code)),
+        (_call_item(call), EvidenceItem("exit status", code)),
         # From outside, an abort or a signal is a crash or a kill; who called it stands behind it.
         confidence=_OF_SIGNALS if evidence.signal else None,
         code=code,
@@ -230,5 +228,5 @@ def _call_words(call: events.ExitCalled) -> str:
     return f"{callback}{call.how} at {_call_place(call)}"
 
 
-def _call_items(call: events.ExitCalled | None) -> tuple[EvidenceItem, ...]:
-    return (EvidenceItem("journal", f"{_call_words(call)}: {call.code}"),) if call else ()
+def _call_item(call: events.ExitCalled) -> EvidenceItem:
+    return EvidenceItem("journal", f"{_call_words(call)}: {call.code}")

@@ -68,12 +68,11 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
 
 
 def waited_for_worker(evidence: Evidence) -> Finding | None:
-    for entry in reversed(evidence.entries):
-        event = entry.event
-        if isinstance(event, events.Notice) and event.code == _WORKER_GONE:
-            task = event.message.partition(" is gone")[0]
-            return tell("worker_gone", [EvidenceItem("journal", event.message)], task=task)
-    return None
+    gone = [each for each in evidence.all(events.Notice) if each.code == _WORKER_GONE]
+    if not gone:
+        return None
+    task, seen = gone[-1].message.partition(" is gone")[0], gone[-1].message
+    return tell("worker_gone", [EvidenceItem("journal", seen)], task=task)
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
