@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from pitstop.link.beacon import Beacon
-from pitstop.snapshot.arena import Arena, plan_arena
+from pitstop.snapshot.arena import Arena, plan_arena, write_slot
 from pitstop.snapshot.loading import load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog
@@ -73,7 +73,8 @@ class Specimen:
         """A new snapshot, as the trainer leaves it in shared memory."""
         self._taken += 1
         self._noise += 1  # Nothing is as it was, or it would not be written again.
-        self._arena.write(0, self._taken, 1, *self._snapshot)
+        with self._arena.slot(0, self._taken) as slot:
+            write_slot(slot, self._taken, 1, *self._snapshot)
 
     def write_plain(self) -> None:
         """As fast as the disk takes it."""

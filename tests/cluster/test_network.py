@@ -22,7 +22,6 @@ from pitstop.cluster.network_thread import (
     NetworkThread,
     Parted,
     Trouble,
-    is_loopback,
 )
 from pitstop.cluster.spec import ClusterSpec, Task
 
@@ -213,11 +212,3 @@ def test_a_port_that_is_taken_is_said(
         (trouble,) = heard(server)
     assert isinstance(trouble, Trouble)
     assert str(endpoint[1]) in trouble.reason
-
-
-@pytest.mark.parametrize(
-    ("host", "local"),
-    [("localhost", True), ("127.0.0.1", True), ("::1", True), ("10.0.0.1", False), ("a", False)],
-)
-def test_addresses_of_this_machine_alone(host: str, local: bool) -> None:
-    assert is_loopback(host) == local

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena
+from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena, write_slot
 from pitstop.store.image import Image, TensorSpec, plan_image
 
 LARGE_BYTES = 20_000
@@ -63,5 +63,9 @@ def take(arena: Arena, sequence: int, step: int, pinned: int = 0) -> None:
     """Writes the sample of a step as the trainer does."""
     index = arena.choose_slot(pinned)
     assert index is not None
-    part = sample(step)
-    arena.write(index, sequence, step, part.image, part.tensors, part.state)
+    fill(arena, index, sequence, step, sample(step))
+
+
+def fill(arena: Arena, index: int, sequence: int, step: int, part: Sample) -> None:
+    with arena.slot(index, sequence) as slot:
+        write_slot(slot, sequence, step, part.image, part.tensors, part.state)

@@ -7,6 +7,7 @@ import mmap
 import os
 import resource
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from pitstop.snapshot import arena
 from pitstop.snapshot.arena import HEAD_BYTES, SlotHead, choose_slot, newest_slot, plan_arena
-from tests.snapshot.samples import LARGE_BYTES, Sample, new_arena, sample, take
+from tests.snapshot.samples import LARGE_BYTES, Sample, fill, new_arena, sample, take
 from tests.store.samples import lowered
 
 SIZES = st.integers(0, 1 << 40)
@@ -96,7 +97,7 @@ def test_the_older_snapshot_stays_while_the_newer_one_is_written(tmp_path: Path)
     take(arena, 1, 10)
     part = sample(20)
     with pytest.raises(ValueError, match="zip"):
-        arena.write(1, 2, 20, part.image, part.tensors[:-1], part.state)
+        fill(arena, 1, 2, 20, replace(part, tensors=part.tensors[:-1]))
     found = newest_slot(arena.fd)
     assert found is not None
     assert found[1].sequence == 1

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pitstop.link.beacon import Beacon
+from pitstop.snapshot.arena import write_slot
 from pitstop.snapshot.saving import FiniteSource, Saver
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import DTYPE_CODES, Image, TensorSpec, plan_image
@@ -92,7 +93,8 @@ def test_a_checkpoint_names_its_bad_weights(
     beacon, arena = Beacon.create(), new_arena(tmp_path)
     saver = Saver(tmp_path / "checkpoints", beacon, attempt=1)
     saver.use_arena(os.dup(arena.fd))
-    arena.write(0, 1, 4, image, data, json.dumps(state).encode())
+    with arena.slot(0, 1) as slot:
+        write_slot(slot, 1, 4, image, data, json.dumps(state).encode())
     committed = saver.save_newest("cadence")
     arena.close()
     assert committed is not None

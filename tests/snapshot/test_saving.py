@@ -16,7 +16,7 @@ from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import STATE_FILE, TENSORS_FILE
 from pitstop.store.retention import RetentionPolicy
-from tests.snapshot.samples import new_arena, sample, take
+from tests.snapshot.samples import fill, new_arena, sample, take
 from tests.store.samples import lowered
 
 
@@ -144,7 +144,7 @@ def overwrite_at_read(
         left[0] -= 1
         if left[0] == 0:
             part = sample(20, large_bytes=300)
-            arena.write(0, sequence, 20, part.image, part.tensors, part.state)
+            fill(arena, 0, sequence, 20, part)
         return real_pread(fd, size, offset)
 
     monkeypatch.setattr(os, "pread", pread)

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from pitstop.events import ExceptionRaised
-from pitstop.watch.server import PageServer, Rules, is_loopback, refusal
+from pitstop.watch.server import PageServer, Rules, refusal
 from tests.report.page.parsed import Page
 from tests.watch.made_run import ENDED, make_run
 
@@ -311,12 +311,3 @@ def test_a_page_that_others_can_reach_has_no_buttons() -> None:
     rules = Rules("secret", can_control=False)
     assert refusal(rules, "POST", headers, _TOKEN) is not None
     assert refusal(rules, "GET", headers, _TOKEN) is None
-
-
-@pytest.mark.parametrize(
-    ("host", "loopback"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True),
-     ("0.0.0.0", False), ("::", False), ("10.0.0.7", False), ("box.example", False)],
-)  # fmt: skip
-def test_what_is_loopback(host: str, *, loopback: bool) -> None:
-    assert is_loopback(host) is loopback

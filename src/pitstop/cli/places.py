@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from pitstop.errors import EnvironmentFault, UserError
-from pitstop.link.settings import own_environment
+from pitstop.errors import EnvironmentFault
 from pitstop.remote.place import RemotePlace, is_url, parse
-
-_READER = "pitstop.remote.fetch"
 
 
 class _CompletedType(click.ParamType[Any]):
@@ -71,30 +68,18 @@ def fetched(context: click.Context, place: RemotePlace) -> Path:
     folder = tempfile.TemporaryDirectory(prefix="pitstop-")
     context.call_on_close(folder.cleanup)
     target = Path(folder.name) / place.name
-    _read(place.url, "--into", str(target))
+    _reader().fetch(place.url, target)
     return target
 
 
 def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
-    return [RemotePlace(url) for url in _read(place.url)]
+    return [RemotePlace(url) for url in _reader().find(place.url)]
 
 
-def _read(*words: str) -> list[str]:
-    """Asks a process of its own: what it loads is large, and need not be installed."""
-    import subprocess
-
-    answered = subprocess.run(
-        [sys.executable, "-P", "-m", _READER, *words],
-        env=own_environment(os.environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        check=False,
-    )
-    if answered.returncode:
-        raise EnvironmentFault(f"{words[0]} could not be read; see the error above.")
-    answer = json.loads(answered.stdout)
-    if "message" in answer:
-        kind = UserError if answer["by_user"] else EnvironmentFault
-        raise kind(answer["message"], answer["remedy"])
-    found: list[str] = answer["found"]
-    return found
+def _reader() -> ModuleType:
+    """What it loads is large, and need not be installed."""
+    try:
+        return importlib.import_module("pitstop.remote.fetch")
+    except ImportError as error:
+        remedy = "Install what reads mirrors: `pip install 'pitstop[remote]'`."
+        raise EnvironmentFault(f"The mirror cannot be read: {error}.", remedy) from error

@@ -18,7 +18,7 @@ from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status import Status, replay_text, stored_status
+from pitstop.supervisor.status import Status, place_text, replay_text, stored_status
 
 
 @click.command()
@@ -102,16 +102,10 @@ def _state(status: Status) -> str:
 
 
 def _position(status: Status) -> str:
-    if status.batches_to_replay is not None:
-        return replay_text(status)
-    if status.step is None:
-        return ""
-    if status.epoch is None or status.epochs == 1:
-        return f"{status.step}"
-    epoch = f", epoch {status.epoch + 1}"
-    of_epochs = f" of {status.epochs}" if status.epochs else ""
-    inside = "" if status.step_in_epoch is None else f", step {status.step_in_epoch} of the epoch"
-    return f"{status.step}{epoch}{of_epochs}{inside}"
+    place = place_text(status, of=" of ")
+    if status.step_in_epoch is not None and ", epoch" in place:
+        place += f", step {status.step_in_epoch} of the epoch"
+    return replay_text(status) or place
 
 
 def _rate(status: Status) -> str:

@@ -18,6 +18,7 @@ import struct
 
 from pitstop.link.messages import MalformedMessage, Message, message_in
 
+HANDSHAKE_SECONDS = 5.0
 NONCE_BYTES = 32
 PROOF_BYTES = hashlib.sha256().digest_size
 MOST_BYTES = 1 << 16
@@ -25,6 +26,7 @@ HEAD = struct.Struct("<I")
 
 LEADER = b"leader"
 MEMBER = b"member"
+_GREETING = b"pitstop cluster 1\n"
 
 
 class SealBroken(Exception):
@@ -84,11 +86,6 @@ def _mac(key: bytes, *parts: bytes) -> bytes:
     for part in parts:
         mac.update(struct.pack("<I", len(part)) + part)
     return mac.digest()
-
-
-HANDSHAKE_SECONDS = 5.0
-
-_GREETING = b"pitstop cluster 1\n"
 
 
 class WrongSecret(Exception):

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections import deque
 
+from pitstop import events
 from pitstop.cluster import roster
 from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, ToMember
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
@@ -14,20 +15,12 @@ from pitstop.cluster.network_thread import Heard, LeaderServer, MemberClient, Pa
 from pitstop.cluster.resume_agreement import gang_name
 from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease, ClusterMember, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.events import (
-    Event,
-    LeaderFound,
-    MemberEnded,
-    MemberJoined,
-    MemberReleased,
-    MemberRestarted,
-    Notice,
-    StopRequested,
-)
+from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
+LEADER_TROUBLE = "cluster_leader"
 _LATE_SECONDS = 30.0  # for members to take their first step when the leader has completed
 
 
@@ -161,7 +154,7 @@ class Leading:
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:
             case Trouble(reason):
-                return Notice(TROUBLE, f"A member of the cluster: {reason}.")
+                return events.Notice(TROUBLE, f"A member of the cluster: {reason}.")
             case Parted(task):
                 member = self._roster.members[task]
                 if member.is_live:
@@ -180,7 +173,7 @@ class Leading:
                     return self._ended(task)
                 self.gang.beat(task, message)
                 if roster.is_new_process(before.beat, message):
-                    return MemberRestarted(str(task), before.host)
+                    return events.MemberRestarted(str(task), before.host)
         return None
 
     def _joined(self, request: JoinRequest) -> Event:
@@ -191,7 +184,7 @@ class Leading:
         self._roster = roster.joined(self._roster, request, lease)
         # The member waits for the first.
         self._beat_at_seconds = 0.0
-        return MemberJoined(request.task, request.host, request.pid)
+        return events.MemberJoined(request.task, request.host, request.pid)
 
     def _given_up(self, task: Task) -> Event:
         self._roster = roster.lost(self._roster, task)
@@ -202,16 +195,13 @@ class Leading:
         if member.end is None or member.end.state != "completed":
             self.gang.lost(task, "its run has ended" if member.end else "its supervisor is silent")
         if member.end is None:
-            return MemberEnded(str(task), member.host, "lost")
-        return MemberEnded(str(task), member.host, member.end.state, member.end.exit_code)
+            return events.MemberEnded(str(task), member.host, "lost")
+        return events.MemberEnded(str(task), member.host, member.end.state, member.end.exit_code)
 
 
-def stop_request(task: Task, proposal: StopProposal) -> StopRequested:
+def stop_request(task: Task, proposal: StopProposal) -> events.StopRequested:
     urgency = "now" if proposal.now else "graceful"
-    return StopRequested("cluster", urgency, reason=f"{task}: {proposal.reason}")
-
-
-LEADER_TROUBLE = "cluster_leader"
+    return events.StopRequested("cluster", urgency, reason=f"{task}: {proposal.reason}")
 
 
 class Following:
@@ -240,7 +230,7 @@ class Following:
             return ()
         self._released = True
         reason = f"no message from {self.leader} for {self._lease_seconds:g} s"
-        return (MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
+        return (events.MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
 
     def beat(self, beat: Beat) -> None:
         self._client.send(beat)
@@ -265,7 +255,7 @@ class Following:
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:
             case Trouble(reason):
-                return Notice(LEADER_TROUBLE, f"The leader of the cluster: {reason}.")
+                return events.Notice(LEADER_TROUBLE, f"The leader of the cluster: {reason}.")
             case Parted() if self._lease is not None:
                 self.connected = False
                 self._lease = self._lease.parted(time.monotonic())
@@ -273,11 +263,11 @@ class Following:
                 before, self.connected = self.connected, True
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
                 self._lease = heard.renewed(time.monotonic(), suspended=beat.state == SUSPENDED)
-                return None if before else LeaderFound(str(self.leader))
+                return None if before else events.LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, ToMember):
                 self.orders.append(message)
             case Heard(_, Release() as release):
                 self._released = True
                 words = (release.outcome, release.exit_code, release.reason)
-                return MemberReleased(str(self.leader), *words)
+                return events.MemberReleased(str(self.leader), *words)
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -23,7 +22,18 @@ from pitstop.cluster.conversation import (
 from pitstop.cluster.messages import JoinRequest
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message, Refusal
+from pitstop.machine.addresses import is_loopback
 from pitstop.record import Frozen
+
+_MOST_STRANGERS = 64
+"""That have not proved themselves yet; who comes after them waits in the kernel."""
+_BIND_SECONDS = 30.0
+_RETRY_SECONDS = 0.5
+_FIRST_RETRY_SECONDS = 0.1  # of a member, to reach its leader
+_LAST_RETRY_SECONDS = 2.0
+
+Objection = Callable[[JoinRequest], str]
+"""Why a member may not join, or empty.  Called in the network's thread; pure."""
 
 
 class Heard(Frozen):
@@ -107,15 +117,6 @@ class NetworkThread(ABC):
         talk.cancel()
 
 
-_MOST_STRANGERS = 64
-"""That have not proved themselves yet; who comes after them waits in the kernel."""
-_BIND_SECONDS = 30.0
-_RETRY_SECONDS = 0.5
-
-Objection = Callable[[JoinRequest], str]
-"""Why a member may not join, or empty.  Called in the network's thread; pure."""
-
-
 class LeaderServer(NetworkThread):
     """Conversations with all members that know the secret, and to whose joining nobody objects.
 
@@ -192,19 +193,6 @@ class LeaderServer(NetworkThread):
         self._members[task] = conversation
         self._tell(Heard(task, message))
         return task
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine can use the address."""
-    if host == "localhost":
-        return True
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return False
-
-
-_FIRST_RETRY_SECONDS = 0.1
-_LAST_RETRY_SECONDS = 2.0
 
 
 class MemberClient(NetworkThread):

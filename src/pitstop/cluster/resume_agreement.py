@@ -22,6 +22,7 @@ from pitstop.store.manifest import CheckpointInfo
 
 ANEW = ""  # the mark of no state
 _EXACT = ("exact", "exact_by_replay")
+_MOST_GANGS = 200
 
 Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # what is sent to whom
 
@@ -134,9 +135,6 @@ def step_of(mark: str) -> int:
 
 def gang_of(mark: str) -> str:
     return mark.partition(":")[0]
-
-
-_MOST_GANGS = 200
 
 
 class GangStates(Frozen):

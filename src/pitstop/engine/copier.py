@@ -21,7 +21,7 @@ from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
 from pitstop.record import Frozen
-from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena
+from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena, write_slot
 from pitstop.store.image import Image, plan_image
 
 LARGE_BYTES = 64 << 20
@@ -179,10 +179,10 @@ class Copier:
         self._sequence += 1
         # The time of making the arena is left out: it is paid once.
         started = time.monotonic()
-        tensors = _in_order(job.tensors, image)
-        arena.write(index, self._sequence, job.position.step, image, tensors, state, job.threads)
+        where, tensors = job.position, _in_order(job.tensors, image)
+        with arena.slot(index, self._sequence) as slot:
+            write_slot(slot, self._sequence, where.step, image, tensors, state, job.threads)
         self.copy_seconds = (time.monotonic() - started) * job.threads
-        where = job.position
         return SnapshotReport(self._sequence, where.step, where.epoch, job.reason, job.durable)
 
     def _free_slot(self, arena: Arena) -> int:

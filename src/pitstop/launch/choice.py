@@ -11,15 +11,7 @@ from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_g
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import archive, open_existing
 from pitstop.supervisor.processes.invocation import run_name
-from pitstop.supervisor.runs.admission import (
-    CommandChanged,
-    StartedCommand,
-    changes,
-    changes_since,
-    command_of,
-    in_words,
-    present_command,
-)
+from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
 
 
@@ -29,7 +21,7 @@ class ShapeChanged(UserError):
 
 def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice:
     """As `runs.choice.choose`, of a launch."""
-    now, name = present_command(command), run_name(command)
+    now, name = admission.present_command(command), run_name(command)
     with alone(root):
         for gang in gangs(root, name):
             if not _changes(gang, now):
@@ -75,7 +67,7 @@ def joined(path: Path, shape: Shape, command: Sequence[str], *, takes: bool) -> 
 
 
 def _admit(gang: GangFolder, shape: Shape, command: Sequence[str], *, takes: bool) -> None:
-    changed = () if takes else _changes(gang, present_command(command))
+    changed = () if takes else _changes(gang, admission.present_command(command))
     if gang.shape != shape:
         raise ShapeChanged(
             f"{gang.path} belongs to a launch of {gang.shape}, but this one has {shape}: the "
@@ -84,14 +76,15 @@ def _admit(gang: GangFolder, shape: Shape, command: Sequence[str], *, takes: boo
             "with --new.",
         )
     if changed:
-        raise CommandChanged(
-            f"{gang.path} belongs to a launch of a different command ({in_words(changed)}).",
+        what = admission.in_words(changed)
+        raise admission.CommandChanged(
+            f"{gang.path} belongs to a launch of a different command ({what}).",
             "Use another folder with --run-dir, start over with --new, or resume with --take all.",
         )
 
 
-def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Difference, ...]:
+def _changes(gang: GangFolder, now: admission.StartedCommand) -> tuple[Difference, ...]:
     try:
-        return changes_since(open_existing(gang.members[0]), now)
+        return admission.changes_since(open_existing(gang.members[0]), now)
     except RunNotFound:
-        return changes(command_of(gang.command, "", {}), now, moved=False)
+        return admission.changes(admission.command_of(gang.command, "", {}), now, moved=False)

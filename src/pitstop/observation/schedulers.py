@@ -69,7 +69,7 @@ def find(environment: Mapping[str, str]) -> JobSeen | None:
         return None
     kind, job = found
     facts = {name: environment[name] for name in _FACTS[kind] if environment.get(name)}
-    return JobSeen(kind, job, _end_seconds(environment) if kind == "slurm" else None, facts)
+    return JobSeen(kind, job, end_seconds(environment) if kind == "slurm" else None, facts)
 
 
 def questions(scheduler: str, job: str) -> tuple[Question, ...]:
@@ -133,6 +133,7 @@ def _pod(environment: Mapping[str, str]) -> str:
     return environment.get("POD_NAME") or environment.get("HOSTNAME", "") or "this pod"
 
 
-def _end_seconds(environment: Mapping[str, str]) -> float | None:
+def end_seconds(environment: Mapping[str, str]) -> float | None:
+    """When the time of a Slurm job is up, in seconds since the epoch; None where not told."""
     end = environment.get("SLURM_JOB_END_TIME", "")
     return float(end) if end.isascii() and end.isdecimal() else None

@@ -1,21 +1,14 @@
-"""Brings a mirrored run into a local folder.
-
-As a program, it fetches for `pitstop status`, `why`, `ls` and `checkpoints` of a URL, and prints
-one JSON object: what was found, or the error to raise.
-"""
+"""Brings a mirrored run into a local folder."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pitstop import journal
-from pitstop.errors import CheckpointCorrupt, PitstopError, RunNotFound, UserError
+from pitstop.errors import CheckpointCorrupt, RunNotFound
 from pitstop.remote.copies import StoredManifest, read_identity, read_manifests
 from pitstop.remote.plan import file_keys
 from pitstop.remote.storage import Storage
@@ -129,25 +122,3 @@ def find(url: str) -> Iterator[str]:
     for name in sorted(storage.folders()):
         if storage.read(f"{name}/{RUN_FILE}") is not None:
             yield f"{url}/{name}"
-
-
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="pitstop-remote-reading")
-    parser.add_argument("url")
-    parser.add_argument("--into", type=Path, help="fetch the run; without it, list runs")
-    options = parser.parse_args(argv)
-    try:
-        if options.into is None:
-            answer: dict[str, object] = {"found": list(find(options.url))}
-        else:
-            fetch(options.url, options.into)
-            answer = {"found": [options.url]}
-    except PitstopError as error:
-        by_user = isinstance(error, UserError)
-        answer = {"message": error.message, "remedy": error.remedy, "by_user": by_user}
-    sys.stdout.write(json.dumps(answer))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -19,7 +19,7 @@ import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -228,21 +228,13 @@ class Arena:
     def choose_slot(self, pinned: int) -> int | None:
         return choose_slot(self._sequences, pinned)
 
-    def write(
-        self,
-        index: int,
-        sequence: int,
-        step: int,
-        image: Image,
-        tensors: Iterable[memoryview],
-        state: bytes,
-        threads: int = 1,
-    ) -> None:
-        """Copies a snapshot into a slot; it is whole when this returns."""
+    @contextlib.contextmanager
+    def slot(self, index: int, sequence: int) -> Iterator[memoryview]:
+        """A slot, for `write_slot` to fill with this snapshot while it is open."""
         start = index * self.plan.slot_bytes
         self._sequences[index] = 0
         with memoryview(self._map) as view, view[start : start + self.plan.slot_bytes] as part:
-            write_slot(part, sequence, step, image, tensors, state, threads)
+            yield part
         self._sequences[index] = sequence
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TypeVar
 
@@ -26,17 +26,7 @@ _E = TypeVar("_E", bound=events.Event)
 SUSPENDED = "suspended"  # state of a run whose supervisor or trainer is suspended, as by Ctrl-Z
 NO_ANSWER = "no_answer"  # phase of a run that somebody holds, and who does not say more
 # Users see three states of a live run; ending and saving are how it stops.
-_PUBLIC: Mapping[State, str] = {
-    State.STARTING: "starting",
-    State.RUNNING: "running",
-    State.STOPPING: "stopping",
-    State.ENDING: "stopping",
-    State.SAVING: "stopping",
-    State.SAVED: "stopping",
-    State.COMPLETED: "completed",
-    State.STOPPED: "stopped",
-    State.FAILED: "failed",
-}
+_PUBLIC = dict.fromkeys((State.ENDING, State.SAVING, State.SAVED), State.STOPPING)
 
 
 class Status(Frozen):
@@ -177,6 +167,14 @@ def replay_text(status: Status) -> str:
     return f"replaying to step {status.replay_step}: {drawn} batches"
 
 
+def place_text(status: Status, of: str) -> str:
+    """`12, epoch 2 of 5`, or with another `of`; empty where nothing is known."""
+    if status.step is None or status.epoch is None or status.epochs == 1:
+        return "" if status.step is None else f"{status.step}"
+    epochs = f"{of}{status.epochs}" if status.epochs else ""
+    return f"{status.step}, epoch {status.epoch + 1}{epochs}"
+
+
 def _json_loss(loss: float) -> float | str | None:
     # NaN is "no loss yet" before the first boundary and a diverged loss after
     # it; strict JSON has no number for either.
@@ -195,7 +193,7 @@ def live_status(
     age_seconds = None if saved_seconds is None else max(0.0, now_seconds - saved_seconds)
     status = replace(
         identity,
-        state=_PUBLIC[state],
+        state=_PUBLIC.get(state, state).value,
         step=attempt_state.checkpoint_step,
         epoch=attempt_state.checkpoint_epoch,
         checkpoint_step=attempt_state.checkpoint_step,

@@ -324,5 +324,5 @@ def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> Ru
 def _shows_status(request: RunRequest) -> bool:
     size = screen.window_size(2)
     terminals = os.isatty(1) and os.isatty(2) and size is not None
-    rows = size.rows if size else 0
+    rows = size.lines if size else 0
     return request.status_line and screen.wanted(os.environ, terminals=terminals, rows=rows)

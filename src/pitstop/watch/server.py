@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import ipaddress
 import json
 import secrets
 import socket
@@ -18,13 +17,12 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pitstop.errors import PitstopError
+from pitstop.machine.addresses import LOCAL, address_of, is_loopback
 from pitstop.plain_text import plain
 from pitstop.record import Frozen
 from pitstop.report.page.element import policy
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage, Pages
-
-_LOCAL = "localhost"
 
 
 class Rules(Frozen):
@@ -58,7 +56,7 @@ def refusal(
     host, origin = given.get("host", ""), given.get("origin", "")
     name = _name(host)
     # An address is no name that DNS could lie about.
-    if not (name == _LOCAL or name in rules.hosts or _address(name) is not None):
+    if not (name == LOCAL or name in rules.hosts or address_of(name) is not None):
         reason = "This host name is not allowed; use `pitstop watch --allow-host NAME`."
         return NotAdmitted(HTTPStatus.MISDIRECTED_REQUEST, reason)
     if not _is_own(origin, host, rules) if origin else method == "POST":
@@ -68,11 +66,6 @@ def refusal(
     if method == "POST" and not rules.can_control:
         return NotAdmitted(HTTPStatus.FORBIDDEN, "This page is read-only: it is not on loopback.")
     return None
-
-
-def is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == _LOCAL if address is None else address.is_loopback
 
 
 def _is_own(origin: str, host: str, rules: Rules) -> bool:
@@ -87,13 +80,6 @@ def _name(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return None
 
 
 _MOST_REQUESTS = 64

@@ -52,7 +52,7 @@ from pitstop.link.messages import (
     SnapshotReport,
 )
 from pitstop.link.wire import PROTOCOL, Connection
-from pitstop.snapshot.arena import Arena, plan_arena
+from pitstop.snapshot.arena import Arena, plan_arena, write_slot
 from pitstop.store.image import TensorSpec, plan_image
 from tests.messages import body_of
 
@@ -114,7 +114,8 @@ class Trainer:
         while (index := self.arena.choose_slot(self.beacon.pinned())) is None:
             time.sleep(0.001)
         data = [tensors[place.spec.name] for place in image.placements]
-        self.arena.write(index, self.sequence, step, image, data, json.dumps(state).encode())
+        with self.arena.slot(index, self.sequence) as slot:
+            write_slot(slot, self.sequence, step, image, data, json.dumps(state).encode())
         self.beacon.write_snapshot_step(step)
         self.send(SnapshotReport(self.sequence, step, 0, reason, durable))
 

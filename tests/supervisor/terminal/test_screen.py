@@ -11,7 +11,6 @@ import pytest
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.terminal.screen import (
     Screen,
-    Size,
     format_status,
     inside_sequence,
     paint,
@@ -152,7 +151,7 @@ def test_wanted_without_a_term_is_no() -> None:
 
 
 def test_bottom_row_is_taken_and_given_back() -> None:
-    size = Size(24, 10)
+    size = os.terminal_size((10, 24))
     assert b"\x1b[1;23r" in reserve(size)
     assert b"\x1b[24;1H" in paint(size, "a line that is too long")
     assert b"a line tha\x1b" in paint(size, "a line that is too long")

@@ -12,6 +12,7 @@ from pathlib import Path
 from pitstop.durations import duration
 from pitstop.events import StopRequested
 from pitstop.machine.regular_file import open_regular
+from pitstop.observation.schedulers import end_seconds
 from pitstop.record import Frozen
 from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
@@ -19,7 +20,6 @@ MARGIN_SECONDS = 2.0  # for everything that is not measured: noticing, exiting, 
 
 _RESERVE_SECONDS = 0.5
 _LEAST_TERMINATE_SECONDS = 0.2
-_SLURM_END = "SLURM_JOB_END_TIME"
 # One may be under way when the last one is asked for.
 _SAVES = 2
 _READ_BYTES = 1000
@@ -49,8 +49,7 @@ class TimeLimit(Frozen):
         if max_seconds is not None:
             limit = cls(max_seconds, started_seconds + max_seconds, "--max-time")
             return limit if max_seconds > 0 else None
-        end = environment.get(_SLURM_END, "")
-        left_seconds = int(end) - clock_seconds if end.isascii() and end.isdecimal() else 0.0
+        left_seconds = (end_seconds(environment) or 0.0) - clock_seconds
         if left_seconds <= 0:
             return None
         return cls(left_seconds, started_seconds + left_seconds, "Slurm")

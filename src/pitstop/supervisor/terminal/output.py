@@ -18,7 +18,7 @@ from pathlib import Path
 from pitstop.masking import Masker
 from pitstop.record import Frozen
 from pitstop.supervisor.processes.process import StandardStreams
-from pitstop.supervisor.terminal.screen import Screen, Size
+from pitstop.supervisor.terminal.screen import Screen
 
 HEAD_BYTES = 1 << 20
 TAIL_BYTES = 16 << 20
@@ -113,7 +113,7 @@ def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tup
 
 def our_channels() -> tuple[Channel, ...]:
     return plan_channels(
-        stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=_same_file(1, 2)
+        stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=_end_in_one_file()
     )
 
 
@@ -181,10 +181,10 @@ class Tee(OutputPipes):
             )
             self._add(channel, sink, copying)
 
-    def resize(self, size: Size | None) -> None:
+    def resize(self, size: os.terminal_size | None) -> None:
         if size is None:
             return
-        window = struct.pack("HHHH", size.rows, size.columns, 0, 0)
+        window = struct.pack("HHHH", size.lines, size.columns, 0, 0)
         for terminal in self._terminals:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(terminal, termios.TIOCSWINSZ, window)
@@ -211,10 +211,7 @@ class Tee(OutputPipes):
         return True
 
 
-def _same_file(left: int, right: int) -> bool:
-    try:
-        one, other = os.fstat(left), os.fstat(right)
-    except OSError:
-        return False
-    regular = stat.S_ISREG(one.st_mode) or stat.S_ISFIFO(one.st_mode) or stat.S_ISSOCK(one.st_mode)
-    return regular and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+def _end_in_one_file() -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.sameopenfile(1, 2) and not stat.S_ISCHR(os.fstat(1).st_mode)
+    return False

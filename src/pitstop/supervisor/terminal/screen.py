@@ -19,8 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from pitstop.durations import duration
 from pitstop.plain_text import PREFIX, plain_line
-from pitstop.record import Frozen
-from pitstop.supervisor.status import Status, replay_text
+from pitstop.supervisor.status import Status, place_text, replay_text
 
 FEWEST_ROWS = 10
 LONGEST_SEQUENCE_BYTES = 64
@@ -32,38 +31,29 @@ _INVERSE, _PLAIN = "\x1b[7m", "\x1b[0m"
 _OPEN_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*|\][^\x07\x1b]*|[ -/]*)$")
 
 
-class Size(Frozen):
-    """Of a window, in character cells."""
-
-    rows: int
-    columns: int
-
-
 def wanted(environment: Mapping[str, str], *, terminals: bool, rows: int) -> bool:
     return terminals and rows >= FEWEST_ROWS and environment.get("TERM", "dumb") != "dumb"
 
 
-def window_size(fd: int) -> Size | None:
-    try:
-        size = os.get_terminal_size(fd)
-    except OSError:
-        return None
-    return Size(size.lines, size.columns)
+def window_size(fd: int) -> os.terminal_size | None:
+    with contextlib.suppress(OSError):
+        return os.get_terminal_size(fd)
+    return None
 
 
-def reserve(size: Size) -> bytes:
+def reserve(size: os.terminal_size) -> bytes:
     """Takes the bottom row out of the scrolling region; the cursor stays above it."""
-    return f"\n{_SAVE}\x1b[1;{size.rows - 1}r{_RESTORE}\x1b[1A".encode()
+    return f"\n{_SAVE}\x1b[1;{size.lines - 1}r{_RESTORE}\x1b[1A".encode()
 
 
-def paint(size: Size, text: str) -> bytes:
+def paint(size: os.terminal_size, text: str) -> bytes:
     row = text[: size.columns].ljust(size.columns)
-    return f"{_SAVE}\x1b[{size.rows};1H{_INVERSE}{row}{_PLAIN}{_RESTORE}".encode()
+    return f"{_SAVE}\x1b[{size.lines};1H{_INVERSE}{row}{_PLAIN}{_RESTORE}".encode()
 
 
-def release(size: Size) -> bytes:
+def release(size: os.terminal_size) -> bytes:
     """Gives the bottom row back to the script and clears it."""
-    return f"{_SAVE}\x1b[1;{size.rows}r\x1b[{size.rows};1H{_CLEAR_ROW}{_RESTORE}".encode()
+    return f"{_SAVE}\x1b[1;{size.lines}r\x1b[{size.lines};1H{_CLEAR_ROW}{_RESTORE}".encode()
 
 
 def inside_sequence(tail: bytes) -> bool:
@@ -81,15 +71,8 @@ def format_status(status: Status, columns: int) -> str:
 
 
 def _position(status: Status) -> str:
-    if status.batches_to_replay is not None:
-        return replay_text(status)
-    if status.step is None:
-        return ""
-    if status.epoch is None or status.epochs == 1:
-        return f"step {status.step}"
-    epoch = f", epoch {status.epoch + 1}"
-    of = f"/{status.epochs}" if status.epochs else ""
-    return f"step {status.step}{epoch}{of}"
+    place = place_text(status, of="/")
+    return replay_text(status) or (f"step {place}" if place else "")
 
 
 def _pace(status: Status) -> str:
@@ -123,18 +106,18 @@ class Screen:
         self._terminal = threading.Lock()
         self._tail = b""
         self._status_row = status_row
-        self._size: Size | None = None
+        self._size: os.terminal_size | None = None
         self._next_seconds = 0.0
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="pitstop-screen", daemon=True)
         self._thread.start()
         self.resize()
 
-    def script_size(self) -> Size | None:
+    def script_size(self) -> os.terminal_size | None:
         size = window_size(self._targets[2])
         if size is None or not self._reserves(size):
             return size
-        return Size(size.rows - 1, size.columns)
+        return os.terminal_size((size.columns, size.lines - 1))
 
     def write(self, target: int, data: bytes) -> None:
         """Passes the script's bytes on; blocks as our output does, `OSError` where it is closed."""
@@ -208,8 +191,8 @@ class Screen:
             write_all(self._targets[2], release(self._size))
             self._size = None
 
-    def _reserves(self, size: Size) -> bool:
-        return self._status_row and size.rows >= FEWEST_ROWS
+    def _reserves(self, size: os.terminal_size) -> bool:
+        return self._status_row and size.lines >= FEWEST_ROWS
 
     def _owned(self, fd: int) -> AbstractContextManager[object]:
         return self._terminal if os.isatty(fd) else nullcontext()
