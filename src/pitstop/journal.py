@@ -11,7 +11,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +36,11 @@ class Entry(Frozen):
 
 def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
+
+
+def of_last_attempt(entries: Sequence[Entry]) -> list[Entry]:
+    newest = max((each.attempt for each in entries), default=0)
+    return [each for each in entries if each.attempt == newest]
 
 
 class JournalText(Frozen):

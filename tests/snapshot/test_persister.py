@@ -44,6 +44,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock, is_locked, own_record
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE
 from pitstop.store.names import QUARANTINE_DIR
+from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import RunFolder, open_or_create
 from tests.messages import body_of
 from tests.snapshot.samples import new_arena, take
@@ -69,10 +70,10 @@ class Supervisor:
 
     def _start(self, theirs: Connection) -> subprocess.Popen[bytes]:
         fds = (theirs.fileno(), self.beacon.fd, self.lock.fileno())
-        numbers = [f"--fd={fds[0]}", f"--beacon-fd={fds[1]}", f"--lock-fd={fds[2]}"]
-        options = [*numbers, f"--run-dir={self.folder.path}", f"--attempt={ATTEMPT}"]
+        told = {"fd": fds[0], "beacon_fd": fds[1], "run_dir": str(self.folder.path)}
+        told |= {"attempt": ATTEMPT, "retention": RetentionPolicy().to_json()}
         return subprocess.Popen(
-            [sys.executable, "-m", "pitstop.snapshot.persister", *options],
+            [sys.executable, "-m", "pitstop.snapshot.persister", json.dumps(told)],
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
             pass_fds=fds,
         )

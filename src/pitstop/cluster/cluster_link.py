@@ -42,8 +42,12 @@ class ClusterLink:
         return str(self.follows.leader) if self.follows else ""
 
     @property
+    def leads(self) -> Leading | None:
+        return self.part if isinstance(self.part, Leading) else None
+
+    @property
     def members(self) -> list[JsonValue]:
-        return [_row(each) for each in self.part.members] if isinstance(self.part, Leading) else []
+        return [_row(each) for each in self.leads.members] if self.leads else []
 
     @property
     def follows(self) -> Following | None:
@@ -77,20 +81,11 @@ class ClusterLink:
         if self.part is not None:
             self.part.tell_gang(message)
 
-    def gone_for_good(self, *, launched: bool) -> str:
-        """A member that trains and is not started again, as far as the leader knows."""
-        part = self.part
-        return part.gone_for_good(launched=launched) if isinstance(part, Leading) else ""
-
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
-        if isinstance(self.part, Leading):
-            self.part.gang.ask_stop(reason, progress)
-        elif self.part is not None:
+        if isinstance(self.part, Following):
             self.part.propose_stop(reason)
-
-    def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
-        if isinstance(self.part, Leading):
-            self.part.gang.tick(now_seconds, progress)
+        elif self.part is not None:
+            self.part.gang.ask_stop(reason, progress)
 
     def heard(self) -> tuple[Event, ...]:
         return self.part.heard() if self.part else ()
@@ -117,12 +112,12 @@ class ClusterLink:
     @property
     def is_awaited(self) -> bool:
         """Whether members are there that this run leads."""
-        return isinstance(self.part, Leading) and self.part.has_members
+        return self.leads is not None and self.leads.has_members
 
     @property
     def has_workers(self) -> bool:
         """Whether members train that this run leads, besides those that serve or evaluate."""
-        return isinstance(self.part, Leading) and self.part.has_workers
+        return self.leads is not None and self.leads.has_workers
 
     def close(self) -> None:
         if self.part:

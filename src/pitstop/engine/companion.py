@@ -12,7 +12,7 @@ from typing import Any
 from pitstop.cluster.spec import REPLICA, members
 from pitstop.engine.request import take
 from pitstop.errors import EnvironmentFault, UserError
-from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
+from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settings, own_environment
 from pitstop.record import Frozen
 
 _MODULE = "pitstop.cli.companion"
@@ -67,8 +67,11 @@ class Companion(Frozen):
     socket_path: str
 
 
-def launch(request: CompanionRequest, words: int | None = None) -> Companion:
-    """See `start_companion`; raises `RunUnavailable`, or `EnvironmentFault` where none came up."""
+def launch(request: CompanionRequest, words: int | None = None, entropy: str = "") -> Companion:
+    """See `start_companion`; `words`: where it logs, `entropy`: of a run that it makes.
+
+    Raises `RunUnavailable`, or `EnvironmentFault` where none came up.
+    """
     answer_fd, its_fd = os.pipe()
     try:
         companion = subprocess.Popen(
@@ -76,7 +79,7 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
             stdin=subprocess.DEVNULL,
             stderr=words,
             pass_fds=[its_fd],
-            env=own_environment(os.environ),
+            env=own_environment(os.environ | ({ENV_ENTROPY: entropy} if entropy else {})),
             # A session of its own: the terminal's Ctrl-C is the script's.
             start_new_session=True,
             cwd=os.sep if _is_of_ray() else None,

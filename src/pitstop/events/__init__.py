@@ -9,77 +9,9 @@ This module is imported inside the trainer: standard library only.
 
 from __future__ import annotations
 
-from pitstop.events.attempts import (
-    AttemptEnded,
-    AttemptStarted,
-    EnvironmentChanged,
-    JobSeen,
-    JobState,
-    Notice,
-    ResumeChosen,
-    StopDeadlinePassed,
-    StopRequested,
-    TrainerExited,
-)
+from pitstop.events.attempts import *
 from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
-from pitstop.events.checkpoints import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    CheckpointQuarantined,
-    CheckpointUploaded,
-    NonFiniteWeights,
-    ScriptSaved,
-    UploadFailed,
-    UploadGivenUp,
-)
-from pitstop.events.clusters import (
-    GangBroken,
-    GangFormed,
-    GangSaved,
-    GangStopped,
-    LeaderFound,
-    MemberEnded,
-    MemberJoined,
-    MemberReleased,
-    MemberRestarted,
-    RoleTaken,
-)
-from pitstop.events.supervision import (
-    BatchDivided,
-    BuffersReduced,
-    DivisionRefused,
-    ExhaustionForecast,
-    PrecisionReduced,
-    RestartCancelled,
-    RestartPlanned,
-    RestartRefused,
-    RollbackRefused,
-    RolledBack,
-    SpareReady,
-    TrainingStalled,
-    TrainingWentOn,
-    WorkerDied,
-)
-from pitstop.events.training import (
-    LOOPS,
-    SIGNALLING,
-    BatchSkipped,
-    EpochEnded,
-    ExceptionRaised,
-    ExitCalled,
-    FitEnded,
-    FitRestored,
-    FitStarted,
-    InputExhausted,
-    InstrumentationUnavailable,
-    LevelKnown,
-    NonFiniteLocated,
-    NonFiniteLoss,
-    Restored,
-    ScriptEnded,
-    StepMemory,
-    StopTrainingSet,
-    ThreadFailed,
-    TrainerConnected,
-    TrainerStopped,
-)
+from pitstop.events.checkpoints import *
+from pitstop.events.clusters import *
+from pitstop.events.supervision import *
+from pitstop.events.training import *

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from pitstop.engine.companion import Companion, CompanionRequest, RunUnavailable, launch
@@ -64,15 +63,14 @@ class KernelRun:
         """Starts a supervisor; its socket's path.  `RunUnavailable` or `EnvironmentFault`."""
         self.wait()
         self._wait_for_another()
-        with _environment(ENV_ENTROPY, self.entropy):
-            try:
-                self._companion = self._launch()
-            except RunUnavailable:
-                if self.chosen or not self._is_held():
-                    raise
-                # Another kernel of this notebook, or one of the same name, is there.
-                self.place = _next_to(self.place)
-                self._companion = self._launch()
+        try:
+            self._companion = self._launch()
+        except RunUnavailable:
+            if self.chosen or not self._is_held():
+                raise
+            # Another kernel of this notebook, or one of the same name, is there.
+            self.place = _next_to(self.place)
+            self._companion = self._launch()
         return self._companion.socket_path
 
     def wait(self) -> None:
@@ -94,7 +92,7 @@ class KernelRun:
     def _launch(self) -> Companion:
         reading, writing = os.pipe()
         try:
-            companion = launch(CompanionRequest(self.place, kernel=True), writing)
+            companion = launch(CompanionRequest(self.place, kernel=True), writing, self.entropy)
         except BaseException:
             os.close(reading)
             raise
@@ -130,16 +128,3 @@ def _next_to(place: str) -> str:
     if name and number.isdecimal():
         return f"{name}-{int(number) + 1}"
     return f"{place}-2"
-
-
-@contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

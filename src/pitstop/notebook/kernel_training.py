@@ -113,8 +113,7 @@ class KernelInstrumentation(Instrumentation):
 
 
 def _told(progress: Progress, folder: Path) -> str:
-    saved = [entry.manifest for entry in Catalog(folder / "checkpoints").entries()]
-    newest = max((each for each in saved if each), key=lambda each: each.sequence, default=None)
+    newest = next(iter(Catalog(folder / "checkpoints").manifests()), None)
     step = newest.info.step if newest is not None else None
     place = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     at = f"step {progress.step} (epoch {progress.epoch + 1}, its step {progress.step_in_epoch})"

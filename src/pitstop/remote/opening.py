@@ -149,8 +149,7 @@ class Opening:
             return None
         journal = self._run_dir / JOURNAL_FILE
         data = read_regular(journal) if journal.exists() else b""
-        entries = Catalog(self._run_dir / CHECKPOINTS_DIR).entries()
-        return MirrorSide.of((each.manifest for each in entries if each.manifest), data)
+        return MirrorSide.of(Catalog(self._run_dir / CHECKPOINTS_DIR).manifests(), data)
 
     def _remote_side(self, *, new: bool) -> MirrorSide | None:
         identity = read_identity(self._storage)

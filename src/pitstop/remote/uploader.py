@@ -6,24 +6,22 @@ sends what is committed.  No other process of a run loads a network library.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import itertools
 import os
 import random
 import select
-import signal
-import socket
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pitstop.durations import delay_seconds
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.events import Event, to_record
 from pitstop.link import messages
+from pitstop.link.helper import begun
 from pitstop.link.wire import Connection
 from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.mirror import Mirror
@@ -38,7 +36,6 @@ _ORPHAN_SECONDS = 120.0
 _ORPHAN_LOOK_SECONDS = 0.5
 _RELEASE_SECONDS = 5.0
 _MOST_TRIES = 5
-_NICENESS = 5
 
 
 class Uploader:
@@ -100,27 +97,27 @@ class Uploader:
         self._connection.tell(messages.EventReport(to_record(event)))
 
 
-def _open(connection: Connection, options: argparse.Namespace) -> Uploader | None:
+def _open(connection: Connection, told: Mapping[str, Any]) -> Uploader | None:
     """Everything before the run begins; None when it cannot, and the supervisor knows."""
 
     def say(line: str) -> None:
         connection.send(messages.Say(line))
 
     try:
-        storage = Storage(options.url)
-        holder = LeaseHolder(storage, options.holder)
-        if options.again:
+        storage, run_dir = Storage(told["url"]), Path(told["run_dir"])
+        holder = LeaseHolder(storage, told["holder"])
+        if told["again"]:
             # Training is under way; what the storage refuses now is tried again later.
             with contextlib.suppress(StorageFault):
                 holder.acquire(say)
         else:
-            _open_patiently(Opening(storage, options.run_dir, say), holder, options.new, say)
+            _open_patiently(Opening(storage, run_dir, say), holder, told["new"], say)
     except PitstopError as error:
         by_user = isinstance(error, UserError)
         connection.send(messages.NotOpened(error.message, error.remedy, by_user))
         return None
     connection.send(messages.Opened())
-    return Uploader(connection, storage, options.run_dir, holder)
+    return Uploader(connection, storage, run_dir, holder)
 
 
 def _open_patiently(
@@ -138,29 +135,15 @@ def _open_patiently(
             time.sleep(delay_seconds(failures, random.random()))
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="pitstop-uploader")
-    parser.add_argument("--fd", type=int, required=True)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--run-dir", type=Path, required=True)
-    parser.add_argument("--holder", required=True, help="who holds the lease")
-    parser.add_argument("--new", action="store_true", help="the user begins anew")
-    parser.add_argument("--again", action="store_true", help="in place of one that died")
-    options = parser.parse_args(argv)
-    # Terminal and scheduler signals are for the supervisor; sending goes on.
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(name, signal.SIG_IGN)
-    os.nice(_NICENESS)
-    connection = Connection(socket.socket(fileno=options.fd))
+def main() -> None:
+    connection, told = begun()
     with contextlib.suppress(PeerClosed):
-        if uploader := _open(connection, options):
+        if uploader := _open(connection, told):
             uploader.run()
     connection.close()
-    return 0
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
-    sys.stderr.flush()
+    main()
     # Not `sys.exit`: it would wait for the threads of a request that hangs.
-    os._exit(status)
+    os._exit(0)

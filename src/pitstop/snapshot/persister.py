@@ -6,14 +6,10 @@ the supervisor is gone it asks the trainer to stop, waits for it, saves what is 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import select
 import signal
-import socket
-import sys
 from pathlib import Path
 
 from pitstop import events
@@ -27,6 +23,7 @@ from pitstop.errors import (
 from pitstop.journal import Journal
 from pitstop.link import messages
 from pitstop.link.beacon import Beacon, Phase, Stop
+from pitstop.link.helper import begun
 from pitstop.link.wire import Connection, Received
 from pitstop.machine.own_process import send_to_group
 from pitstop.snapshot.loading import load
@@ -38,7 +35,6 @@ from pitstop.store.run_folder import RunFolder, open_existing
 _ORPHAN_GRACE_SECONDS = 30.0
 _STARTING_GRACE_SECONDS = 0.5  # for a script that has no training under way, and sees no stop word
 _TERMINATE_SECONDS = 3.0
-_NICENESS = 5
 
 
 class Persister:
@@ -147,7 +143,7 @@ class Persister:
         if self._told_non_finite:
             return
         self._told_non_finite = True
-        infos = (entry.manifest.info for entry in self._catalog.entries() if entry.manifest)
+        infos = (manifest.info for manifest in self._catalog.manifests())
         finite_step = next((info.step for info in infos if not info.non_finite), -1)
         self._report(events.NonFiniteWeights(committed.step, committed.non_finite, finite_step))
 
@@ -193,27 +189,13 @@ def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:
         os.close(fd)
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="pitstop-persister")
-    parser.add_argument("--fd", type=int, required=True)
-    parser.add_argument("--beacon-fd", type=int, required=True)
-    parser.add_argument("--lock-fd", type=int, required=True, help="held, never used")
-    parser.add_argument("--run-dir", type=Path, required=True)
-    parser.add_argument("--attempt", type=int, required=True)
-    parser.add_argument("--retention", type=json.loads, default=RetentionPolicy().to_json())
-    options = parser.parse_args(argv)
-    # Terminal and scheduler signals are for the supervisor; saving goes on.
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(name, signal.SIG_IGN)
-    # The I/O priority follows from it, see ioprio_set(2).
-    os.nice(_NICENESS)
-    connection = Connection(socket.socket(fileno=options.fd))
-    folder = open_existing(options.run_dir)
-    retention = RetentionPolicy.from_json(options.retention)
-    beacon = Beacon(options.beacon_fd)
-    Persister(connection, folder, options.attempt, beacon, retention).run()
-    return 0
+def main() -> None:
+    connection, told = begun()
+    folder = open_existing(Path(told["run_dir"]))
+    retention = RetentionPolicy.from_json(told["retention"])
+    beacon = Beacon(told["beacon_fd"])
+    Persister(connection, folder, told["attempt"], beacon, retention).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

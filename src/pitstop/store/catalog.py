@@ -65,6 +65,10 @@ class Catalog:
         found = (entry for _, entry in self._read.values())
         return tuple(sorted(found, key=lambda each: -each.sequence if each.manifest else -math.inf))
 
+    def manifests(self) -> list[Manifest]:
+        """Those that can be read, newest first; raises as `entries`."""
+        return [entry.manifest for entry in self.entries() if entry.manifest]
+
     def _entry(self, name: str) -> tuple[_Identity, CheckpointEntry]:
         """An entry, which is read again only if its manifest is another file or was changed."""
         path = self.checkpoints_dir / name

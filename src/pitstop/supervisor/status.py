@@ -212,17 +212,16 @@ def live_status(
 
 def stored_status(folder: RunFolder) -> Status:
     """Reads journal and checkpoints; `FormatTooNew` where a newer Pitstop wrote one."""
-    manifests = [each.manifest for each in Catalog(folder.checkpoints).entries() if each.manifest]
+    newest = next(iter(Catalog(folder.checkpoints).manifests()), None)
     entries = journal.read(folder.journal).entries
-    return status_from(str(folder.path), entries, manifests[0] if manifests else None, time.time())
+    return status_from(str(folder.path), entries, newest, time.time())
 
 
 def status_from(
     run_dir: str, entries: Sequence[Entry], newest: Manifest | None, now_seconds: float
 ) -> Status:
     """The status of a run without a supervisor; an attempt without an end has failed."""
-    attempt = max((entry.attempt for entry in entries), default=0)
-    own = [entry for entry in entries if entry.attempt == attempt]
+    own = journal.of_last_attempt(entries)
     started, ended = _last(own, events.AttemptStarted), _last(own, events.AttemptEnded)
     exited, resumed = _last(own, events.TrainerExited), _last(own, events.ResumeChosen)
     level, fit = _last(own, events.LevelKnown), _last(own, events.FitStarted)
@@ -237,7 +236,7 @@ def status_from(
         epochs=fit.epochs if fit else None,
         step_in_epoch=exited.step_in_epoch if exited else info.step_in_epoch if info else None,
         steps_per_epoch=fit.steps_per_epoch if fit else None,
-        attempt=attempt,
+        attempt=own[0].attempt if own else 0,
         checkpoint_step=info.step if info else None,
         checkpoint_age_seconds=max(0.0, now_seconds - info.created_seconds) if info else None,
         level=level.level if level else info.level if info else "",

@@ -227,8 +227,7 @@ def _attempt(
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)
-                supervision.finish_cluster()
-                supervision.finish_mirror()
+                supervision.finish()
                 return RunOutcome(state.value, restarts.exit_code(exit_code), plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(resources, context, status).run(wait_seconds)

@@ -70,7 +70,7 @@ class FollowedRun:
         return replace(with_sample(stored, self.last_sample), state=self._live_state())
 
     def timeline(self) -> Timeline | None:
-        own = self._own_entries()
+        own = journal.of_last_attempt(self.entries)
         if not own:
             return None
         curve, tail = self._followed()
@@ -95,10 +95,6 @@ class FollowedRun:
             self._cause = (self.attempt, cause_of(self.folder.path))
         return self._cause[1]
 
-    def _own_entries(self) -> list[Entry]:
-        attempt = self.attempt
-        return [each for each in self.entries if each.attempt == attempt]
-
     def _followed(self) -> tuple[StepCurve, SampleTail]:
         attempt = self.attempt
         if self._curve is None or self._curve[0] != attempt:
@@ -107,7 +103,7 @@ class FollowedRun:
         return self._curve[1:]
 
     def _live_state(self) -> str:
-        own = self._own_entries()
+        own = journal.of_last_attempt(self.entries)
         if self._is_suspended:
             return SUSPENDED
         if any(isinstance(each.event, StopRequested | AttemptEnded) for each in own):

@@ -37,11 +37,8 @@ class Rules(Frozen):
     can_control: bool = True
 
 
-class NotAdmitted(Frozen):
-    """A request that is not served, and why."""
-
-    status: HTTPStatus
-    reason: str
+NotAdmitted = tuple[HTTPStatus, str]
+"""What is answered to a request that is not served, and why."""
 
 
 def refusal(
@@ -58,13 +55,13 @@ def refusal(
     # An address is no name that DNS could lie about.
     if not (name == LOCAL or name in rules.hosts or address_of(name) is not None):
         reason = "This host name is not allowed; use `pitstop watch --allow-host NAME`."
-        return NotAdmitted(HTTPStatus.MISDIRECTED_REQUEST, reason)
+        return HTTPStatus.MISDIRECTED_REQUEST, reason
     if not _is_own(origin, host, rules) if origin else method == "POST":
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "Another page sent this request.")
+        return HTTPStatus.FORBIDDEN, "Another page sent this request."
     if not hmac.compare_digest(query.get("token", "").encode(), rules.token.encode()):
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "Use the link that `pitstop watch` shows.")
+        return HTTPStatus.FORBIDDEN, "Use the link that `pitstop watch` shows."
     if method == "POST" and not rules.can_control:
-        return NotAdmitted(HTTPStatus.FORBIDDEN, "This page is read-only: it is not on loopback.")
+        return HTTPStatus.FORBIDDEN, "This page is read-only: it is not on loopback."
     return None
 
 
@@ -196,9 +193,9 @@ class PageRequest(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         refused = refusal(self._server.rules, str(self.command), dict(self.headers.items()), query)
         if len(hosts) != 1:
-            refused = NotAdmitted(HTTPStatus.BAD_REQUEST, "A request must name one host.")
+            refused = HTTPStatus.BAD_REQUEST, "A request must name one host."
         if refused is not None:
-            self._answer(refused.status, refused.reason)
+            self._answer(*refused)
             return None
         return query
 

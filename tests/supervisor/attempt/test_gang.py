@@ -55,7 +55,7 @@ class Link:
     """In the place of a `ClusterLink`."""
 
     part: Any = "there"
-    follows = None
+    follows = leads = None
 
     def __init__(self, network: Network, task: Task) -> None:
         self.network, self.task = network, task
@@ -64,17 +64,11 @@ class Link:
         while self.network.orders[self.task]:
             yield self.network.orders[self.task].popleft()
 
-    def gone_for_good(self, *, launched: bool) -> str:
-        return ""
-
     def tell_gang(self, message: ToLeader) -> None:
         self.network.hear(self.task, message)
 
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
         self.network.deliver(self.network.leader.ask_stop(reason, progress))
-
-    def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
-        pass
 
 
 class Loads:
@@ -115,6 +109,7 @@ class MemberRun:
         )
         plan: Any = SimpleNamespace(
             attempt=1,
+            is_served=lambda _: False,
             history=SimpleNamespace(gangs={}),
             request=SimpleNamespace(settings=SimpleNamespace(force=False), launcher_pid=0),
         )

@@ -18,7 +18,11 @@ from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
-from pitstop.supervisor.processes.trainer_process import AdoptedProcess, aftermath
+from pitstop.supervisor.processes.trainer_process import (
+    AdoptedProcess,
+    KernelProcess,
+    aftermath,
+)
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.notices import NO_TRAINING
 
@@ -110,7 +114,7 @@ class Command:
 
     def left(self, _: TrainerLeft) -> Iterator[Occurrence]:
         """A kernel that was asked to stop leaves its run, and lives on."""
-        if isinstance(self.main, AdoptedProcess) and self._resources.attempt_state.stop_requested:
+        if isinstance(self.main, KernelProcess) and self._resources.attempt_state.stop_requested:
             self.main.let_go()
             yield from self.collect()
 
@@ -177,20 +181,14 @@ class Command:
         progress = self._resources.beacon.progress()
         role = found.role.role if found.role else ""
         yield trainer_exited(self._wait_status, progress, machine, time.monotonic_ns(), role)
-        ended = not (found.trains or found.stop_requested)
-        if (self._plan.request.kernel and ended) or self._is_ended_by_host:
-            # However a kernel goes: all that it has trained had come to its end.
+        is_over = self._plan.request.kernel and not (found.trains or found.stop_requested)
+        unexplained = self._wait_status in (None, _UNKNOWN_FAILURE)
+        if is_over or (self._plan.is_served(found) and unexplained):
             self._found, self._wait_status = replace(found, script_ended=True), 0
         if decide(self._found, self._wait_status).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
             yield from self._trainers.if_unreported(NO_TRAINING)
         yield Trigger.TRAINER_GONE
-
-    @property
-    def _is_ended_by_host(self) -> bool:
-        """Whether the process was ended after its training: Ray's workers end with 1, or unseen."""
-        is_adopted = isinstance(self.main, AdoptedProcess)
-        return is_adopted and self._found.over and self._wait_status in (None, _UNKNOWN_FAILURE)
 
     def _descendants(self) -> list[int]:
         run, persister = self._resources.run, self._resources.persister

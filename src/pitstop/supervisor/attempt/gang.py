@@ -111,8 +111,7 @@ class GangPart:
     def _left_in_order(self) -> bool:
         """Whether its trainer has stopped, and saved: the others may be about to."""
         found = self._resources.attempt_state
-        ended = found.over and bool(self._plan.request.trainer_pid)
-        return self.has_stopped or found.trainer_stopped or ended
+        return self.has_stopped or found.trainer_stopped or self._plan.is_served(found)
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         """The trainer takes part in a strategy; the network is there, where it can be."""
@@ -136,9 +135,9 @@ class GangPart:
     def tick(self) -> Iterator[Occurrence]:
         if self._cluster.part is None:
             return
-        launched = bool(self._plan.request.launcher_pid)
-        awaited = self._plan.history.gangs or self.assembles
-        gone = self._cluster.gone_for_good(launched=launched) if awaited else ""
+        leads, gone = self._cluster.leads, ""
+        if leads and (self._plan.history.gangs or self.assembles):
+            gone = leads.gone_for_good(launched=bool(self._plan.request.launcher_pid))
         if gone and not (self._over or self.has_stopped):
             # TensorFlow would wait for it, before the script says anything; and no restart helps.
             self._over = True
@@ -148,7 +147,8 @@ class GangPart:
         now = time.monotonic()
         if self._raised and now >= self._tell_raised_at and not self._down:
             self._tell_down(self._raised)
-        self._cluster.lead_gang(now, self._progress())
+        if leads:
+            leads.gang.tick(now, self._progress())
         yield from self._wait(now)
         for order in self._cluster.orders():
             yield from self._obey(order)

@@ -90,6 +90,13 @@ class AttemptPlan(Frozen):
         """Whether it is a notebook's kernel that waits for its user."""
         return self.request.kernel and phase is Phase.BETWEEN_FITS
 
+    def is_served(self, found: AttemptState) -> bool:
+        """Whether a process that hosts its trainings has no more to do with them.
+
+        However it goes from then on, it is no failure: a kernel is killed, Ray's workers return 1.
+        """
+        return bool(self.request.trainer_pid) and found.over
+
     @property
     def goes_on(self) -> bool:
         """Whether the script is not ours to end once its training has stopped."""

@@ -148,11 +148,10 @@ class Supervision:
             self._dispatch.perform(self._tick(time.monotonic()))
         return self._parts.command.exit_code
 
-    def finish_cluster(self) -> None:
+    def finish(self) -> None:
+        """Waits for the other members, then for the mirror."""
         outcome = self._resources.lifecycle.state, self._parts.command.exit_code
         self._dispatch.perform(self._parts.membership.finish(*outcome))
-
-    def finish_mirror(self) -> None:
         patience = self._parts.stopping.mirror_patience_seconds()
         self._dispatch.perform(self._parts.mirroring.finish(patience))
 

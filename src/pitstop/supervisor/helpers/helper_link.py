@@ -74,20 +74,18 @@ class HelperLink:
 
 def spawn_module(
     module: str,
-    options: Mapping[str, object],
+    told: Mapping[str, object],
     log_fd: int,
     inherit: Sequence[int],
-    flags: Sequence[str] = (),
     signal_mask: frozenset[signal.Signals] = frozenset(),
 ) -> int:
     """Starts a module of ours as a process, which logs to `log_fd`; its pid, or `OSError`.
 
-    It gets the descriptors of `inherit` under the same numbers.
+    It gets the descriptors of `inherit` under the same numbers; `told`: see `link.helper`.
     """
-    words = [str(word) for option in options.items() for word in option]
     return process.spawn(
         sys.executable,
-        [sys.executable, "-P", "-m", module, *words, *flags],
+        [sys.executable, "-P", "-m", module, json.dumps(told)],
         own_environment(os.environ),
         streams=StandardStreams(log_fd, log_fd),
         inherit=list(inherit),
@@ -168,15 +166,14 @@ class PersisterLink(HelperLink):
 
     def _spawn(self, fd: int) -> int:
         plan = self._plan
-        options: dict[str, object] = {
-            "--fd": fd,
-            "--beacon-fd": plan.beacon_fd,
-            "--lock-fd": plan.lock_fd,
-            "--run-dir": plan.run_dir,
-            "--attempt": plan.attempt,
-            "--retention": json.dumps(plan.retention.to_json()),
+        told = {
+            "fd": fd,
+            "beacon_fd": plan.beacon_fd,
+            "run_dir": str(plan.run_dir),
+            "attempt": plan.attempt,
+            "retention": plan.retention.to_json(),
         }
         inherit = [fd, plan.beacon_fd, plan.lock_fd]
         with plan.log.open("ab") as log:
             mask = plan.signal_mask
-            return spawn_module(_MODULE, options, log.fileno(), inherit, signal_mask=mask)
+            return spawn_module(_MODULE, told, log.fileno(), inherit, signal_mask=mask)

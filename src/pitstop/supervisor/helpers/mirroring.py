@@ -41,7 +41,7 @@ class MirrorLink(HelperLink):
 
         Raises `UserError` where the mirror is in use or of another run, else `EnvironmentFault`.
         """
-        connection = self.start(*(["--new"] if self._new else []))
+        connection = self.start(new=self._new)
         try:
             while isinstance(message := connection.receive().message, Say):
                 say(message.line)
@@ -53,13 +53,12 @@ class MirrorLink(HelperLink):
             kind = UserError if message.by_user else EnvironmentFault
             raise kind(message.message, message.remedy)
 
-    def start(self, *flags: str) -> Connection:
-        """Starts one, with `--again` in place of one that died; `OSError` where that fails."""
-        options = {"--url": self.url, "--run-dir": self._run_dir, "--holder": self._holder}
+    def start(self, *, new: bool = False, again: bool = False) -> Connection:
+        """Starts one, `again`: in place of one that died; `OSError` where that fails."""
+        place = {"url": self.url, "run_dir": str(self._run_dir), "holder": self._holder}
+        told = {**place, "new": new, "again": again}
         log_fd = self._words.fileno()
-        return self._start(
-            lambda fd: spawn_module(_MODULE, {"--fd": fd, **options}, log_fd, [fd], flags=flags)
-        )
+        return self._start(lambda fd: spawn_module(_MODULE, {"fd": fd, **told}, log_fd, [fd]))
 
     def last_words(self) -> str:
         size_bytes = os.fstat(self._words.fileno()).st_size
@@ -176,7 +175,7 @@ class Mirroring:
         if not link.may_restart:
             return
         try:
-            link.start("--again")
+            link.start(again=True)
         except OSError as error:
             yield mirror_lost(error.strerror or str(error), again=False)
             return

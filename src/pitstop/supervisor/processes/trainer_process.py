@@ -183,9 +183,6 @@ class AdoptedProcess(WatchedProcess):
     def suspend(self) -> None:
         """Its own shell stops it; nothing to do."""
 
-    def let_go(self) -> None:
-        """Does nothing: it is a script, whose end is awaited."""
-
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)

@@ -122,10 +122,8 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
 
 
 def _is_failed_read(entries: Sequence[Entry]) -> bool:
-    own = [each for each in entries if each.attempt == entries[-1].attempt]
-    return any(
-        FAILED_READ in each.message for each in journal.events_of(own, events.ExceptionRaised)
-    )
+    raised = journal.events_of(journal.of_last_attempt(entries), events.ExceptionRaised)
+    return any(FAILED_READ in each.message for each in raised)
 
 
 class Restarts:

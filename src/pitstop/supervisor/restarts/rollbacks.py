@@ -31,7 +31,7 @@ from pitstop.events import (
 )
 from pitstop.events.training import LOOPS
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
-from pitstop.journal import Entry, events_of
+from pitstop.journal import Entry, events_of, of_last_attempt
 from pitstop.link.settings import MIXED_PRECISION, NOT_DIVIDED, Settings
 from pitstop.record import Frozen
 from pitstop.steps import has_grown
@@ -201,14 +201,14 @@ _SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets t
 
 def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
     """Whether the last attempt failed for want of memory, its data workers included."""
-    own = [each for each in entries if each.attempt == entries[-1].attempt]
+    own = of_last_attempt(entries)
     kills = sum(each.oom_kills or 0 for each in events_of(own, TrainerExited))
     died = any(each.signal == "SIGKILL" for each in events_of(own, WorkerDied))
     return cause in WANT_OF_MEMORY or (died and kills > 0)
 
 
 def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = False) -> Measure:
-    own = [each for each in entries if each.attempt == entries[-1].attempt]
+    own = of_last_attempt(entries)
     exits = events_of(own, TrainerExited)
     fits = events_of(own, FitStarted)
     held = fits[-1].large_buffers if fits and cause != "gpu_oom" else []

@@ -1,0 +1,26 @@
+"""How a process that helps the supervisor begins: what it is told, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from pitstop.link.wire import Connection
+
+_NICENESS = 5  # the I/O priority follows from it, see ioprio_set(2)
+
+
+def begun() -> tuple[Connection, dict[str, Any]]:
+    """The way to the supervisor, and the JSON object that is this program's only word.
+
+    Signals of the terminal and of a scheduler are for the supervisor; the helper goes on.
+    """
+    told: dict[str, Any] = json.loads(sys.argv[1])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    return Connection(socket.socket(fileno=told["fd"])), told
