@@ -52,15 +52,6 @@ def fetch_records(storage: Storage, target: Path, sizes: Mapping[str, int]) -> N
             storage.download(key, target / ATTEMPTS_DIR / number / name)
 
 
-def fetch_manifests(storage: Storage, target: Path, sizes: Mapping[str, int]) -> None:
-    """Fetches the manifests alone, into a folder that has the run's records already."""
-    for stored in read_manifests(storage, sizes):
-        if is_checkpoint(stored.name):
-            folder = target / CHECKPOINTS_DIR / stored.name
-            folder.mkdir()
-            (folder / MANIFEST_FILE).write_bytes(stored.data)
-
-
 def _fetch_checkpoints(
     storage: Storage,
     folder: Path,
@@ -110,7 +101,11 @@ def fetch(url: str, target: Path) -> None:
         raise RunNotFound(f"There is no run at {url}.", "List runs with `pitstop ls URL`.")
     sizes = storage.sizes()
     fetch_records(storage, target, sizes)
-    fetch_manifests(storage, target, sizes)
+    for stored in read_manifests(storage, sizes):
+        if is_checkpoint(stored.name):
+            folder = target / CHECKPOINTS_DIR / stored.name
+            folder.mkdir()
+            (folder / MANIFEST_FILE).write_bytes(stored.data)
 
 
 def find(url: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from pathlib import Path
@@ -31,10 +32,10 @@ class RunList:
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
-            found = {str(path.relative_to(self.root)): path for path in find_runs(self.root)}
-            self.runs = {name: self.runs.get(name) or _opened(path) for name, path in found.items()}
+            found = [str(path.relative_to(self.root)) for path in find_runs(self.root)]
+            self.runs = {name: self.runs.get(name) for name in found}
         for name, run in self.runs.items():
-            self.runs[name] = run and _refreshed(run)
+            self.runs[name] = _followed(self.root / name, run)
 
     def statuses(self) -> dict[str, Status]:
         order = sorted(self.runs.items(), key=_place)
@@ -77,19 +78,12 @@ class RunList:
         )
 
 
-def _opened(path: Path) -> FollowedRun | None:
-    try:
-        return FollowedRun(path)
-    except PitstopError:
-        return None
-
-
-def _refreshed(run: FollowedRun) -> FollowedRun | None:
-    try:
+def _followed(path: Path, run: FollowedRun | None) -> FollowedRun | None:
+    with contextlib.suppress(PitstopError):
+        run = run or FollowedRun(path)
         run.refresh()
-    except PitstopError:
-        return None
-    return run
+        return run
+    return None
 
 
 def _place(item: tuple[str, FollowedRun | None]) -> tuple[float, str]:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -92,7 +92,7 @@ _HEADERS = {
 }
 
 
-class PageServer(HTTPServer):
+class PageServer(ThreadingHTTPServer):
     """Listens; a thread for each request, and no more of them than the machine can bear."""
 
     request_queue_size = 32
@@ -121,13 +121,17 @@ class PageServer(HTTPServer):
         self.server_address = self.socket.getsockname()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
             self.shutdown_request(request)
-            return
-        arguments = (request, client_address)
-        threading.Thread(
-            target=self._serve, args=arguments, name="pitstop-page", daemon=True
-        ).start()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        threading.current_thread().name = "pitstop-page"
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news."""
@@ -135,15 +139,6 @@ class PageServer(HTTPServer):
     def server_close(self) -> None:
         self.closing.set()
         super().server_close()
-
-    def _serve(self, request: Any, client_address: Any) -> None:
-        try:
-            self.finish_request(request, client_address)
-        except Exception:  # noqa: BLE001 - one request's end is not that of the others
-            self.handle_error(request, client_address)
-        finally:
-            self._free.release()
-            self.shutdown_request(request)
 
 
 class PageRequest(BaseHTTPRequestHandler):
