@@ -231,8 +231,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     )
     if evidence.state == "running":
         return base
-    found = _findings(evidence)
-    first, others = (found[0], found[1:]) if found else (unknown(evidence), [])
+    first, *others = _findings(evidence) or [unknown(evidence)]
     worth = tuple(each for each in others if each.confidence >= _WORTH_TELLING)
     return replace(
         base,

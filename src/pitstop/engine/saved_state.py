@@ -59,10 +59,9 @@ class _LastEpoch(Mapping[str, memoryview]):
 
     def __init__(self, tensors: Mapping[str, memoryview]) -> None:
         self._tensors = tensors
+        own = [name for name in tensors if name.startswith(_PREFIX)]
         self._names = {name: name for name in tensors}
-        self._names |= {
-            name.removeprefix(_PREFIX): name for name in tensors if name.startswith(_PREFIX)
-        }
+        self._names |= {name.removeprefix(_PREFIX): name for name in own}
 
     def __getitem__(self, name: str) -> memoryview:
         return self._tensors[self._names[name]]

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import warnings
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from pitstop.engine import process_session
@@ -80,12 +80,7 @@ class StopSignals:
                     signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
 
@@ -97,7 +92,7 @@ class StopSignals:
             os.kill(os.getpid(), received)
             return
         if self._session.stop_requested() and received is signal.SIGINT:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise KeyboardInterrupt
         self._session.stop_signal = received
         self._session.snapshots.lockstep.raise_stop()

@@ -75,14 +75,12 @@ def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
         return None
     device = " and ".join(kinds)
     if deterministic:
-        reason = f"restored exactly; whether a {device} repeats it was never tested"
-    else:
-        reason = (
-            f"restored exactly; not repeatable on this device ({device}), where sums have no "
-            "fixed order: use `pitstop run --deterministic`, or "
-            "tf.config.experimental.enable_op_determinism()"
-        )
-    return not_exact(reason)
+        return not_exact(f"restored exactly; whether a {device} repeats it was never tested")
+    return not_exact(
+        f"restored exactly; not repeatable on this device ({device}), where sums have no fixed "
+        "order: use `pitstop run --deterministic`, or "
+        "tf.config.experimental.enable_op_determinism()"
+    )
 
 
 def _model(device: tf.config.PhysicalDevice) -> str:

@@ -28,7 +28,9 @@ _IS_NONE = re.compile(
     r"|[$#>] (?:python|srun|bash)",
     re.IGNORECASE,
 )
-_TELLS_OF_SUCCESS = re.compile(r"\b(?:saved|written|loaded|restored|restoring)\b", re.IGNORECASE)
+_ORDINARY = re.compile(
+    rf"{_IS_NONE.pattern}|\b(?:saved|written|loaded|restored|restoring)\b", re.IGNORECASE
+)
 _CALLED_AN_ERROR = re.compile(
     r"(?:^|: )(?:E(?:\d{4})? |W .*?(?:op_kernel|executor)\.cc:\d+).*?\] (?P<said>.*)$"
 )
@@ -66,7 +68,7 @@ def find(log: Log) -> Iterator[Clue]:
         is_told = (
             _ANNOUNCES.match(above)
             or _OF_AN_OPERATION.match(below.text)
-            or (len(told) <= _FEW_LINES and not _is_ordinary(without_marks(line.text)))
+            or (len(told) <= _FEW_LINES and not _ORDINARY.search(without_marks(line.text)))
         )
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
@@ -109,10 +111,6 @@ def waiting(log: Log) -> Clue | None:
         "It waited for something that never came, according to its last lines.",
         ("Check what they name: its log, its address, and whether it was started.",),
     )
-
-
-def _is_ordinary(text: str) -> bool:
-    return bool(_IS_NONE.search(text) or _TELLS_OF_SUCCESS.search(text))
 
 
 def _may_be_an_error(text: str) -> bool:

@@ -73,13 +73,11 @@ def render(report: WhyReport) -> str:
 
 
 def _main(report: WhyReport) -> Element:
-    diagnosis = report.last
-    timeline = report.timeline
     return element(
         "main",
         header(report),
-        columns(diagnosis),
-        timeline_section(timeline) if timeline else None,
+        columns(report.last),
+        timeline_section(report.timeline) if report.timeline else None,
         attempts_section(report.attempts),
         output(report.output),
         _facts(report),
