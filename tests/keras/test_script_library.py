@@ -68,3 +68,16 @@ def test_a_change_of_a_tensor_of_several_parts_is_noticed(before: Any, after: An
     held[0] = after
     state.capture(Encoder(""), read_ahead=False)
     assert state.unverified != []
+
+
+def test_a_queue_that_training_uses_is_named() -> None:
+    waiting = tf.queue.FIFOQueue(4, [tf.float32], [()])
+
+    def act() -> None:
+        waiting.enqueue(1.0)
+
+    state = ScriptState(KerasLibrary())
+    state.begin({"act": act}, {})
+    act()
+    state.capture(Encoder(""), read_ahead=False)
+    assert [each for each in state.unverified if "waiting" in each]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import csv
 import functools
 import gc
+import importlib.machinery
 import io
+import logging
 import sys
 import types
 import weakref
@@ -30,6 +32,8 @@ Reference = tuple[str, Any]
 
 
 _CELLS: set[str] = set()  # modules that cells of a notebook fill
+
+_OF_SYS = frozenset(vars(sys))
 
 _OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
@@ -191,6 +195,10 @@ def _of_generator(name: str, generator: types.GeneratorType[Any, Any, Any]) -> I
     return _members(f"{name}.", frame.f_locals if frame is not None else {})
 
 
+def _filters(handlers: Iterable[logging.Handler]) -> list[Any]:
+    return [each for handler in handlers for each in handler.filters]
+
+
 def _members(prefix: str, members: Mapping[Any, Any]) -> Iterator[Reference]:
     return ((f"{prefix}{key!s}", value) for key, value in list(members.items()))
 
@@ -224,11 +232,43 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     types.GeneratorType: _of_generator,
     weakref.ref: lambda name, each: iter([(name, each())]),
     memoryview: lambda name, each: iter([(name, each.obj)]),
+    logging.Logger: lambda name, each: _of_items(
+        name, [each.parent, *each.filters, *each.handlers, *_filters(each.handlers)]
+    ),
     dict: lambda name, each: _members(
         f"{name}.", dict.copy(each) if dict.__len__(each) <= _MOST_ITEMS else {}
     ),
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
 }
+
+
+def loggers() -> Iterator[Reference]:
+    known = logging.root.manager.loggerDict
+    return _members("logging.", {"root": logging.root, **known})
+
+
+def modules_in(scope: Mapping[str, Any], named: frozenset[str]) -> list[types.ModuleType]:
+    """Modules that code with these names uses, also those in modules; they may be libraries."""
+    found: dict[str, types.ModuleType] = {}
+    waiting = [scope, sys.modules]
+    while waiting:
+        names = waiting.pop()
+        for each in named & names.keys():
+            module = names[each]
+            if isinstance(module, types.ModuleType) and module.__name__ not in found:
+                found[module.__name__] = module
+                waiting.append(vars(module))
+    return list(found.values())
+
+
+@functools.lru_cache(maxsize=1024)
+def own_names(module: str) -> frozenset[str]:
+    """Names that the code of a library uses; of a library without any, those that are there."""
+    spec = vars(sys.modules[module]).get("__spec__")
+    loader = getattr(spec, "loader", None)
+    if isinstance(loader, importlib.machinery.SourceFileLoader):
+        return names_in(loader.get_code(module))
+    return _OF_SYS if module == "sys" else frozenset(vars(sys.modules[module]))
 
 
 def is_of(kind: type, modules: Mapping[str, Any]) -> bool:

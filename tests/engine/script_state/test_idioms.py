@@ -56,8 +56,146 @@ _RESTORED = {
             seen[Key(value)] = value
             return sum(seen.values()), seen[Key(2)]
     """,
+    "an attribute on a module of a library": """
+        import sys
+        import xml.dom
+        xml.dom.seen = []
+        def act(value):
+            sys.bad = getattr(sys, "bad", 0) + value
+            xml.dom.seen.append(value)
+            return sys.bad, sum(xml.dom.seen)
+        if hasattr(sys, "bad"):
+            del sys.bad
+    """,
+    "a handler and a filter of a logger": """
+        import logging
+        class Seen(logging.Handler):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+            def emit(self, record):
+                self.seen.append(record.getMessage())
+        class Few(logging.Filter):
+            count = 0
+            def filter(self, record):
+                self.count += 1
+                return self.count % 2 == 1
+        log = logging.getLogger("script.seen")
+        log.handlers[:], log.filters[:] = [Seen()], [Few()]
+        def act(value):
+            logging.getLogger("script.seen").warning("%d", value)
+            return log.handlers[0].seen, log.filters[0].count
+    """,
 }
 _NAMED = {
+    "a method of a class that is replaced": """
+        class Rule:
+            def rate(self):
+                return 1
+        def slow(self):
+            return 2
+        rule = Rule()
+        def act(value):
+            Rule.rate = slow
+            return rule.rate()
+    """,
+    "a property and a static method that are replaced": """
+        class Rule:
+            rate = property(lambda self: 1)
+            @staticmethod
+            def scale():
+                return 1
+        def slow(*_):
+            return 2
+        def act(value):
+            Rule.rate, Rule.scale = property(slow), staticmethod(slow)
+            return Rule().rate, Rule.scale()
+    """,
+    "a coroutine": """
+        import types
+        @types.coroutine
+        def pause():
+            return (yield)
+        async def run():
+            count = 0
+            while True:
+                count += await pause()
+        going = run()
+        going.send(None)
+        def act(value):
+            going.send(value)
+            return going.cr_frame.f_locals["count"]
+    """,
+    "a mask": """
+        import numpy
+        masked = numpy.ma.masked_array(numpy.arange(9.0), mask=False)
+        def act(value):
+            masked[value] = numpy.ma.masked
+            return float(masked.sum())
+    """,
+    "a signal handler": """
+        import signal
+        def one(number, frame):
+            pass
+        def other(number, frame):
+            pass
+        signal.signal(signal.SIGUSR2, one)
+        def act(value):
+            signal.signal(signal.SIGUSR2, other)
+            return signal.getsignal(signal.SIGUSR2).__name__
+    """,
+    "a context in which code runs": """
+        import contextvars
+        scale = contextvars.ContextVar("scale", default=1)
+        context = contextvars.copy_context()
+        def shrink(value):
+            scale.set(scale.get() * value)
+            return scale.get()
+        def act(value):
+            return context.run(shrink, value)
+    """,
+    "a compressor": """
+        import zlib
+        packer = zlib.compressobj()
+        def act(value):
+            return packer.compress(bytes([value])) + packer.flush(zlib.Z_SYNC_FLUSH)
+    """,
+    "a database in memory": """
+        import sqlite3
+        base = sqlite3.connect(":memory:")
+        base.execute("create table seen (value int)")
+        def act(value):
+            base.execute("insert into seen values (?)", (value,))
+            return base.execute("select sum(value) from seen").fetchone()
+    """,
+    "addresses of objects in a tuple": """
+        class Layer:
+            pass
+        layer = Layer()
+        last = [()]
+        def act(value):
+            is_same = last[0] == (id(layer), 1)
+            last[0] = (id(layer), 1)
+            return is_same
+    """,
+    "hashes of objects": """
+        class Layer:
+            pass
+        layer = Layer()
+        norms = {}
+        def act(value):
+            norms[hash(layer)] = norms.get(hash(layer), 0) + value
+            return norms[hash(layer)]
+    """,
+    "addresses of objects as keys": """
+        class Layer:
+            pass
+        layer = Layer()
+        norms = {}
+        def act(value):
+            norms[id(layer)] = norms.get(id(layer), 0) + value
+            return norms[id(layer)]
+    """,
     "views": """
         import numpy
         place = {}
@@ -133,3 +271,32 @@ def _run(
     script = again()
     lost = begun(act=script.act).restore(saved, arrays, read_ahead=False)
     return expected, [script.act(value) for value in (4, 5)], state.unverified + lost
+
+
+_STAYS = {
+    "what nobody has fed": """
+        import sqlite3
+        import zlib
+        packer, base = zlib.compressobj(), sqlite3.connect(":memory:")
+        def act(value):
+            return packer is None, base is None
+    """,
+    "what a library changes in a module of its own": """
+        import sys
+        def act(value):
+            sys.path.append("somewhere")
+            return sys.path.pop()
+    """,
+    "numbers of other things as keys": """
+        counts = {}
+        def act(value):
+            counts[value << 33] = id(counts) > 0
+            return len(counts)
+    """,
+}
+
+
+@pytest.mark.parametrize("idiom", _STAYS)
+def test_it_is_not_named(idiom: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    expected, found, told = _run(_STAYS[idiom], monkeypatch, tmp_path)
+    assert (found, told) == (expected, [])

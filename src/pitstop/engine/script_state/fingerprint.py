@@ -6,16 +6,19 @@ Nothing is ever unpickled: what pickle writes is only hashed.
 from __future__ import annotations
 
 import builtins
+import contextvars
 import functools
 import hashlib
 import hmac
 import io
 import json
+import logging
 import mmap
 import os
 import pickle
 import queue
 import secrets
+import signal
 import sys
 import threading
 import types
@@ -41,6 +44,7 @@ _DISPLAYS = (
 )
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
 _ELSEWHERE = ("concurrent", "asyncio", "multiprocessing")
+_STREAMS = ("_bz2", "_lzma", "zlib")
 _VALUES = (int, float, str, bytes, list, dict, set)
 _ITEMS = (str, bytes, int, float, tuple)
 _MANY = (list, dict, set)
@@ -91,7 +95,15 @@ def fingerprint(value: Any) -> str | None:
         is_written = str(getattr(value, "mode", "")).startswith(("w", "a"))
         if hasattr(type(value), "__next__") and not is_written:
             return _moved()
+        if hasattr(type(value), "queue_ref"):
+            return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
+    if package in _STREAMS:
+        # Of what they were fed, the rest and a checksum.
+        is_told = hasattr(value, "compress") and hasattr(value, "copy")
+        return _pickled(value.copy().flush()) if is_told else _moved()
+    if package == "sqlite3":
+        return _of_database(getattr(value, "connection", value))
     if package in _ELSEWHERE:
         return _of_answer(value)
     if package in _DISPLAYS:
@@ -122,6 +134,14 @@ def _of_answer(value: Any) -> str | None:
     return _pickled(value.result()) if value.done() and not value.exception() else _moved()
 
 
+def _of_database(connection: Any) -> str | None:
+    """How often one in memory was changed; one in a file is known by its file."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    files = [row[2] for row in cursor.execute("pragma database_list")]
+    return None if any(files) else str(connection.total_changes)
+
+
 def _of_memory(memory: mmap.mmap) -> str | None:
     return None if memory.closed else of_array(np.frombuffer(memory, "uint8"))
 
@@ -147,7 +167,8 @@ def _package(value: Any) -> str:
 
 
 def _of_generator(generator: Any) -> str:
-    frame = getattr(generator, "gi_frame", None) or getattr(generator, "ag_frame", None)
+    frames = (getattr(generator, f"{kind}_frame", None) for kind in ("gi", "ag", "cr"))
+    frame = next(filter(None, frames), None)
     if frame is None:
         return "ended"
     kinds = (int, float, str, bytes)
@@ -172,12 +193,14 @@ def _pickled(value: Any) -> str | None:
 _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (types.ModuleType, lambda module: str(module.__name__)),
     (_CODE, lambda code: str(getattr(code, "__qualname__", ""))),
-    (types.GeneratorType | types.AsyncGeneratorType, _of_generator),
+    (types.GeneratorType | types.AsyncGeneratorType | types.CoroutineType, _of_generator),
     (CACHED, lambda function: str(function.cache_info().misses)),
     (threading.Event, lambda event: str(event.is_set())),
     (queue.SimpleQueue, lambda waiting: str(waiting.qsize())),
     (threading.Semaphore, lambda semaphore: str(semaphore._value)),
     (mmap.mmap, _of_memory),
+    (contextvars.Context, lambda context: _pickled(list(context.values()))),
+    (logging.Filterer, lambda _: None),
     (_DIGESTS, lambda digest: str(digest.hexdigest())),
     (io.TextIOWrapper, _of_text_file),
     (types.MappingProxyType, lambda view: _pickled(dict(view))),
@@ -193,6 +216,9 @@ def of_process() -> dict[str, str]:
     if decimal := sys.modules.get("decimal"):
         context = decimal.getcontext()
         found["decimal.getcontext()"] = f"{context.prec} {context.rounding}"
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        handler = signal.getsignal(number)
+        found[f"the handler of signal {number}"] = str(getattr(handler, "__qualname__", ""))
     for name, value in list(vars(builtins).items()):
         if isinstance(value, _VALUES) and not name.startswith("_"):
             found[f"builtins.{name}"] = str(_pickled(value))
@@ -207,6 +233,8 @@ def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
 def of_array(array: np.ndarray[Any, Any]) -> str:
     """A checksum of an array: of all of it where it is small, else strided through it."""
     form = f"{array.dtype.str} {array.shape}"
+    if isinstance(array, np.ma.MaskedArray):
+        return f"{of_array(array.data)} {of_array(np.ma.getmaskarray(array))}"
     if array.dtype.hasobject:
         return f"{form} {_pickled(array)}"
     # An iterator over the elements, which takes any strides without a copy of the whole.

@@ -187,13 +187,17 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 
 def data_of_class(kind: type) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in list(vars(kind).items())
-        if not name.startswith("__")
-        and not hasattr(type(value), "__get__")
-        and not isinstance(value, staticmethod | classmethod | property)
-    }
+    """The attributes of a class; of a method or a property its function."""
+    found = {}
+    for name, value in list(vars(kind).items()):
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__  # noqa: PLW2901
+        elif isinstance(value, property):
+            value = value.fget  # noqa: PLW2901
+        is_data = not name.startswith("__") and not hasattr(type(value), "__get__")
+        if is_data or isinstance(value, types.FunctionType):
+            found[name] = value
+    return found
 
 
 def set_field(holder: Any, name: str, value: Any) -> None:

@@ -58,6 +58,7 @@ def _kept(keeper: Any) -> Any:
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
+_PLAIN_MODULES = ("types", "argparse")
 _HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
 _HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
 
@@ -90,7 +91,9 @@ def named_function(name: str) -> Any:
 
 def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
     module, _, name = form.partition(":")
-    found: Any = modules.get(module) or (sys.modules.get(module) if module == "types" else None)
+    found: Any = modules.get(module) or (
+        sys.modules.get(module) if module in _PLAIN_MODULES else None
+    )
     for part in name.split("."):
         found = vars(found).get(part) if isinstance(found, type | type(sys)) else None
     return found if isinstance(found, type) else None

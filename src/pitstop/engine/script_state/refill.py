@@ -12,6 +12,7 @@ import numpy as np
 
 from pitstop.engine.made_folders import is_moved
 from pitstop.engine.python_state import Encoder, NotPortable
+from pitstop.engine.reachable import own_names
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import (
     Function,
@@ -199,7 +200,9 @@ class Refill:
             return True
         kind = type(owner)
         if node.kind == "class":
-            return callable(getattr(owner, key, None))
+            return callable(getattr(owner, key, None)) or hasattr(vars(owner).get(key), "__get__")
+        if node.kind == "module" and owner.__name__ not in self._modules:
+            return key in own_names(owner.__name__)
         is_method = node.kind == "object" and callable(getattr(kind, key, None))
         return is_method or key in self._library.own_names(kind)
 

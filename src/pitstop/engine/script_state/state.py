@@ -24,6 +24,7 @@ Saved = dict[str, Any]  # nodes by name, in JSON
 # Those that the script has made by then take their place or their content.
 _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
+_ADDRESSING = frozenset({"id", "hash"})
 _WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
 
 Part = tuple[str, str | None]  # a node, or one field of it
@@ -116,6 +117,8 @@ class ScriptState:
         settings = fingerprint.of_process().items()
         unverified += [name for name, now in settings if self._settings.get(name, now) != now]
         saved: Saved = {}
+        named = (node.named for node in walk.nodes.values())
+        addressing = _ADDRESSING.intersection(frozenset().union(*named))
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
             unverified += self._changed_opaques(name, node, before)
@@ -124,6 +127,8 @@ class ScriptState:
             if before is None or name in self._whole or _differs(node, before):
                 changed = _difference(node, before, keep_plain=name in self._whole)
                 unverified += self._save(name, changed, objects[name], encoder, saved)
+                if addressing and _addresses_in(changed.content, addressing):
+                    unverified.append(f"{name} (with addresses of objects)")
         arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
         return saved, unverified + self._views(arrays)
 
@@ -311,6 +316,18 @@ def _differs(node: Node, before: Node) -> bool:
     if node.kind not in holder.FIELDS:
         return bool(node.content != before.content)
     return any(before.content.get(key, before) != value for key, value in node.content.items())
+
+
+def _addresses_in(value: Any, named: frozenset[str]) -> bool:
+    """Whether frozen content has what `id` or `hash` may tell, which is another one next time.
+
+    Objects are at multiples of 16, below 2**48 and behind 2**46; their hash is a 16th of it.
+    """
+    if type(value) is int:
+        is_id = 1 << 46 <= value < 1 << 48 and value % 16 == 0
+        return (is_id and "id" in named) or (1 << 42 <= value < 1 << 44 and "hash" in named)
+    items = list(value.values()) if isinstance(value, dict) else value
+    return isinstance(items, list | tuple) and any(_addresses_in(each, named) for each in items)
 
 
 def _parts(name: str, node: Node) -> set[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import types
 import weakref
 from collections import deque
@@ -30,7 +31,7 @@ _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
     *(types.MethodType, types.BuiltinFunctionType, types.GeneratorType),
-    *(weakref.ref, memoryview, tuple, frozenset, fingerprint.CACHED),
+    *(weakref.ref, memoryview, tuple, frozenset, fingerprint.CACHED, logging.Logger),
     *_CALLING,
 )
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
@@ -274,11 +275,14 @@ class Walk:
         self, name: str, function: types.FunctionType
     ) -> Iterator[tuple[str, Any]]:
         named, scope = reachable.names_in(function.__code__), function.__globals__
-        inner = [scope[each] for each in named if isinstance(scope.get(each), types.ModuleType)]
-        for each in (scope, *(vars(module) for module in inner)) if _is_users(function) else ():
-            owner = self._modules.get(str(each.get("__name__")))
-            if owner is not None and vars(owner) is each:
+        if _is_users(function):
+            owner = self._modules.get(str(scope.get("__name__")))
+            if owner is not None and vars(owner) is scope:
                 self._note_globals(owner, named)
+            for module in reachable.modules_in(scope, named):
+                self._note_globals(module, named)
+                if module is logging:
+                    yield from reachable.loggers()
         yield from enumerate_values(name, function.__defaults__ or ())
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
@@ -291,6 +295,8 @@ class Walk:
         content = self.nodes[key].content
         if "globals" in named:
             named = frozenset(each for each in reachable.names_of(module) if each[:2] != "__")
+        if module.__name__ not in self._modules:
+            named -= reachable.own_names(module.__name__)
         for name in named & vars(module).keys() - content.keys():
             if not isinstance(vars(module)[name], types.ModuleType):
                 content[name] = None
