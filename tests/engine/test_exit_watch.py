@@ -66,7 +66,9 @@ def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
 def test_each_way_out(tmp_path: Path, call: str, how: str, code: int, words: str) -> None:
     returned, told, script = run(tmp_path, call)
     assert returned == code
-    assert told == [ExitCalled(how, words, script, 15, "on_epoch_end", "Callback")]
+    assert told == [
+        ExitCalled(how, words, script, 15, "on_epoch_end", "Callback", module="__main__")
+    ]
 
 
 def test_an_exit_because_of_an_exception_names_it(tmp_path: Path) -> None:

@@ -113,7 +113,8 @@ class ExitWatch:
         callback = callbacks[-1] if callbacks else ""
         handled = sys.exc_info()[0]
         handling = handled.__name__ if handled else ""
-        self._report(ExitCalled(how, words, file, line, function, callback, handling))
+        module = theirs[-1][0].f_globals.get("__name__", "") if theirs else ""
+        self._report(ExitCalled(how, words, file, line, function, callback, handling, str(module)))
 
     def _on_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         self._tell_thread_failed(failed)

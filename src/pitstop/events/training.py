@@ -190,6 +190,7 @@ class ExitCalled(Event):
     function: str
     callback: str = ""  # class name of the callback that it was called in, or empty
     handling: str = ""  # class name of the exception that was being handled then, or empty
+    module: str = ""  # the module whose code made the call, such as "__main__" or a library's
 
 
 class FitEnded(Event):

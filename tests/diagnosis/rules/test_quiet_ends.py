@@ -183,6 +183,13 @@ def test_an_abort_is_a_crash_and_who_called_it_stands_behind_it() -> None:
     assert "called os.abort at /app/train.py:12" in diagnosis.others[0].summary
 
 
+def test_an_exit_of_the_preemption_handler_is_a_preemption() -> None:
+    library = "tensorflow.python.distribute.failure_handling.failure_handling"
+    finding = finding_of(failed(replace(CALL, code="42", module=library), exited(42)))
+    assert finding.cause == "preempted_or_terminated"
+    assert "PreemptionCheckpointHandler ended the script with exit code 42" in finding.summary
+
+
 def test_the_message_of_an_exit_is_quoted() -> None:
     finding = finding_of(failed(replace(CALL, code="no data left"), exited(1)))
     assert '"no data left"' in finding.summary

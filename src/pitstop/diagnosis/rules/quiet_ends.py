@@ -20,6 +20,8 @@ _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _BLOWN_UP_FACTOR = 2.0
 _REMARK = 0.3
 _OF_SIGNALS = 0.8
+# PreemptionCheckpointHandler leaves with `exit_fn`: code 42, 143 on Google Cloud, or the user's.
+_PREEMPTION_MODULES = "tensorflow.python.distribute.failure_handling"
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
@@ -192,8 +194,9 @@ def exit_called(evidence: Evidence) -> Finding | None:
     is_said = not _is_number(call.code) and call.how not in events.SIGNALLING
     words = f' with the message "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
+    of_tensorflow = call.module.startswith(_PREEMPTION_MODULES)
     return tell(
-        "exit_called",
+        "preemption_handler" if of_tensorflow else "exit_called",
         (_call_item(call), EvidenceItem("exit status", code)),
         # From outside, an abort or a signal is a crash or a kill; who called it stands behind it.
         confidence=_OF_SIGNALS if evidence.signal else None,
