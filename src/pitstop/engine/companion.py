@@ -16,9 +16,9 @@ from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settin
 from pitstop.record import Frozen
 
 _MODULE = "pitstop.cli.companion"
-_KERNEL = (sys.executable, "-m", "ipykernel_launcher")
-"""Of any notebook: what else the kernel's command says is another one each time."""
 _RAY_WORKER = "ray/_private/workers/default_worker.py"
+_HOSTED = {"kernel": ["-m", "ipykernel_launcher"], "ray": [_RAY_WORKER]}
+"""By host, what of its command stays: what else that says is another one each time."""
 
 
 class RunUnavailable(UserError):
@@ -33,10 +33,17 @@ class CompanionRequest(Frozen):
     max_seconds: float | None = None
     kernel: bool = False
 
+    @property
+    def host(self) -> str:
+        """What runs the training: a notebook's "kernel", a worker of "ray"; of a script empty."""
+        if self.kernel:
+            return "kernel"
+        return "ray" if any(each.endswith(_RAY_WORKER) for each in sys.orig_argv) else ""
+
     def to_json(self) -> dict[str, Any]:
         return {
-            "run_dir": _absolute(self.run_dir) if _is_of_ray() else os.fspath(self.run_dir),
-            "command": [*_KERNEL] if self.kernel else _command(),
+            "run_dir": (_absolute if self.host == "ray" else os.fspath)(self.run_dir),
+            "command": _command(self.host),
             "settings": self.settings.to_json(),
             "max_seconds": self.max_seconds,
             "trainer_pid": os.getpid(),
@@ -82,7 +89,8 @@ def launch(request: CompanionRequest, words: int | None = None, entropy: str = "
             env=own_environment(os.environ | ({ENV_ENTROPY: entropy} if entropy else {})),
             # A session of its own: the terminal's Ctrl-C is the script's.
             start_new_session=True,
-            cwd=os.sep if _is_of_ray() else None,
+            # The folder of a worker of Ray is another one each time, too.
+            cwd=os.sep if request.host == "ray" else None,
         )
     finally:
         os.close(its_fd)
@@ -100,16 +108,11 @@ def launch(request: CompanionRequest, words: int | None = None, entropy: str = "
     )
 
 
-def _command() -> list[str]:
+def _command(host: str) -> list[str]:
     words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
-    return [sys.executable, *([_RAY_WORKER] if _is_of_ray() else words[1:])]
+    return [sys.executable, *_HOSTED.get(host, words[1:])]
 
 
 def _absolute(place: str | os.PathLike[str]) -> str:
     name = os.fspath(place)
     return name if "://" in name else os.path.abspath(name)  # noqa: PTH100
-
-
-def _is_of_ray() -> bool:
-    """Whether this process is a worker of Ray: its options and its folder are others each time."""
-    return any(each.endswith(_RAY_WORKER) for each in sys.orig_argv)
