@@ -62,6 +62,18 @@ def test_a_database(tmp_path: Path, attempt_dir: Path) -> None:
     assert files.read_back(attempt_dir, _BEGAN_SECONDS).other == str(study)
 
 
+def test_a_database_that_the_script_removes_and_makes_anew(tmp_path: Path) -> None:
+    study = _written(tmp_path / "study.db", 10)
+    files, told = _listening(), list[str]()
+    study.unlink()
+    with sqlite3.connect(study.as_posix()) as base:
+        base.execute("create table trials (loss real)")
+        files.watch(_BEGAN_SECONDS + 20, told.append, _BEGAN_SECONDS)
+    base.close()
+    files.leave()
+    assert [each for each in told if "study.db" in each]
+
+
 @pytest.mark.parametrize(
     ("name", "seconds_after"),
     [

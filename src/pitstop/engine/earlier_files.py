@@ -171,7 +171,9 @@ class EarlierFiles:
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         if self._listening:
-            self._databases.setdefault(path, _changed_database(path))
+            anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
+            changed_seconds = anew.changed_seconds if anew else _changed_database(path)
+            self._databases.setdefault(path, changed_seconds)
             if script_frame(frame):
                 self._own_databases.add(path)
         self.note(path)
