@@ -217,12 +217,18 @@ def of_process() -> dict[str, str]:
         context = decimal.getcontext()
         found["decimal.getcontext()"] = f"{context.prec} {context.rounding}"
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        handler = signal.getsignal(number)
-        found[f"the handler of signal {number}"] = str(getattr(handler, "__qualname__", ""))
+        found[f"the handler of signal {number}"] = _of_handler(signal.getsignal(number))
     for name, value in list(vars(builtins).items()):
         if isinstance(value, _VALUES) and not name.startswith("_"):
             found[f"builtins.{name}"] = str(_pickled(value))
     return found
+
+
+def _of_handler(handler: Any) -> str:
+    """The name of a function that the script handles a signal with; empty for all others."""
+    is_script = isinstance(handler, types.FunctionType | types.MethodType)
+    is_own = getattr(handler, "__module__", "").partition(".")[0] == "pitstop"
+    return str(handler.__qualname__) if is_script and not is_own else ""
 
 
 def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
