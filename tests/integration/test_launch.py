@@ -124,6 +124,23 @@ def test_a_supervisor_that_is_killed_leaves_nothing(tmp_path: Path, killed: str,
     assert not _processes(tmp_path)
 
 
+def test_a_member_that_was_suspended_is_said_to_have_been(tmp_path: Path) -> None:
+    """Its launch ends it, which nobody outside has done."""
+    shape = ("--workers", 2, "--linger", "1s")
+    started = _started(tmp_path, *shape, lasts=ALL)
+    launch.until(lambda: _all_begun(tmp_path, 2))
+    suspended = psutil.Process(_members(tmp_path)["worker 1"]["supervisor_pid"])
+    for each in (suspended, *suspended.children(recursive=True)):
+        each.suspend()
+    assert launch.call(tmp_path, "stop", "run/members/worker-0").returncode == 0
+    ended = launch.finish(started)
+    assert ended.returncode == 75, ended.stderr
+    assert not _processes(tmp_path)
+    why = json.loads(launch.call(tmp_path, "why", "run/members/worker-1", "--json").stdout)
+    assert why["cause"] == "hang_or_stall", why
+    assert "suspended" in str(why)
+
+
 def test_options_of_run_are_handed_on_as_they_were_written(tmp_path: Path) -> None:
     unknown = launch.call(tmp_path, "launch", "--workers", 1, "--nonsense", "--", "true")
     assert unknown.returncode == 2

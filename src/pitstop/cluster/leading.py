@@ -13,7 +13,14 @@ from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, T
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, LeaderServer, MemberClient, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
-from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease, ClusterMember, Roster
+from pitstop.cluster.roster import (
+    BEAT_SECONDS,
+    SUSPENDED,
+    WAS_SUSPENDED,
+    BeatLease,
+    ClusterMember,
+    Roster,
+)
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
@@ -60,7 +67,7 @@ class GangLeading:
     def beat(self, task: Task, beat: Beat) -> None:
         """A member is there; TensorFlow takes one whose trainer is suspended for crashed."""
         if beat.phase == SUSPENDED:
-            self.absent[task] = "its process was suspended"
+            self.absent[task] = WAS_SUSPENDED
         else:
             self.absent.pop(task, None)
 

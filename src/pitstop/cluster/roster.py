@@ -15,6 +15,7 @@ PARTED_SECONDS = 2.0  # the same where the connection is closed: who is there co
 
 SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
+WAS_SUSPENDED = "its process was suspended"
 
 
 class BeatLease(Frozen):

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from pitstop import journal
 from pitstop.cluster.spec import ASSEMBLING
 from pitstop.errors import PitstopError
-from pitstop.events import AttemptEnded
+from pitstop.events import AttemptEnded, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
+from pitstop.journal import Journal
 from pitstop.launch.plan import Member
 from pitstop.machine import own_process
-from pitstop.machine.own_process import heeds
+from pitstop.machine.own_process import heeds, is_suspended
 from pitstop.plain_text import PREFIX
 from pitstop.record import Frozen
 from pitstop.store.run_folder import JOURNAL_FILE, open_existing
@@ -133,6 +134,7 @@ class MemberProcess:
         self.end: MemberEnd | None = None
         self._output = output
         self._dismissed = False
+        self._suspended = False
         self._last_phase = ""
         self._unheard: list[signal.Signals] = []
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -181,6 +183,7 @@ class MemberProcess:
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
+        self._suspended = is_suspended(self.pid)
         own_process.send(signal.SIGKILL, family.tree_of(self.pid))
 
     def ended(self, wait_status: int, since_seconds: float) -> MemberEnd:
@@ -188,6 +191,8 @@ class MemberProcess:
         self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
         code = EXIT_SIGNALLED - returned if returned < 0 else returned
+        if self._suspended:
+            self._record_suspension()
         states = self._ends_of_attempts(since_seconds)
         # What is not saved keeps its own exit code when a request ended it.
         was_stopped = states[-1:] == [State.STOPPED.value]
@@ -196,6 +201,15 @@ class MemberProcess:
         idle = code == EXIT_COMPLETED and not states
         self.end = MemberEnd(code, failed, self._dismissed, assembling, leads, idle)
         return self.end
+
+    def _record_suspension(self) -> None:
+        """Nobody else can: all of its processes have ended without a word."""
+        path = self.member.run_dir / JOURNAL_FILE
+        attempts = [each.attempt for each in journal.read(path).entries]
+        message = "The run was suspended, and was killed because another member had ended."
+        # Without a journal it only ends unexplained.
+        with contextlib.suppress(OSError), Journal(path, max(attempts, default=1)) as record:
+            record.append(Notice("member_suspended", message), durable=True)
 
     def _ends_of_attempts(self, since_seconds: float) -> list[str]:
         entries = journal.read(self.member.run_dir / JOURNAL_FILE).entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.events import AttemptStarted, CheckpointCommitted, StopRequested
+from pitstop.events import AttemptStarted, CheckpointCommitted, Notice, StopRequested
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     CONNECTED,
@@ -112,6 +112,11 @@ CASES: list[Case] = [
             CheckpointCommitted(47, 2, "c/47", 10, 0.1, "supervisor_lost"),
         ),
         "killed_from_outside",
+    ),
+    (
+        "a member that was suspended, and that its launch ended",
+        attempt_of(STARTED, CONNECTED, Notice("member_suspended", "It was suspended.")),
+        "hang_or_stall",
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -12,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from pitstop.cluster.gang import GangLeader, LeaderProgress, ToLeader, ToMember
+from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import REPLICA, Task
 from pitstop.events import (
     Event,
@@ -24,6 +26,7 @@ from pitstop.events import (
     RoleTaken,
     StopRequested,
     TrainerExited,
+    TrainingStalled,
 )
 from pitstop.link.beacon import NEVER, Beacon, Stop
 from pitstop.supervisor.attempt.gang import GangPart
@@ -246,14 +249,24 @@ def test_one_that_failed_for_it_is_not_the_first(runs: tuple[MemberRun, MemberRu
     assert runs[0].resources.attempt_state.broken is not None
 
 
+@pytest.mark.parametrize(
+    ("reason", "doing"), [(WAS_SUSPENDED, "stopped"), ("its supervisor is silent", "step")]
+)
 def test_a_trainer_that_the_others_have_given_up_is_ended(
-    runs: tuple[MemberRun, MemberRun],
+    runs: tuple[MemberRun, MemberRun], reason: str, doing: str
 ) -> None:
+    """And the journal says so: nobody outside has killed it."""
     formed(runs)
     runs[1].resources.lifecycle.is_calm = True
+    runs[1].beacon.write_position(7, 0, 7, time.monotonic_ns(), 0.5)
     network = runs[0].link.network
-    network.deliver(network.leader.lost(W1, "its process was suspended"))
+    network.deliver(network.leader.lost(W1, reason))
     turn(runs)
+    stalled = runs[1].told[-2]
+    assert isinstance(stalled, TrainingStalled)
+    assert (stalled.step, stalled.doing, stalled.action) == (7, doing, "kill")
+    assert 0 <= stalled.seconds < 60
+    assert reason in stalled.place
     assert runs[1].told[-1] is Trigger.HUNG
     assert runs[0].resources.attempt_state.broken is not None
 

@@ -13,6 +13,8 @@ from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.machine.memory import WATCHERS
 from pitstop.observation.kernel_log import OomKill, parse_oom_kill
 
+_MEMBER_SUSPENDED = "member_suspended"  # the code of a notice of `pitstop.launch.member_process`
+
 
 def host_oom_killed(evidence: Evidence) -> Finding | None:
     ended = evidence.exit
@@ -103,6 +105,8 @@ def supervisor_lost(evidence: Evidence) -> Finding | None:
     if evidence.exit:
         return None  # the trainer's own end explains more
     last = evidence.entries[-1]
+    if isinstance(last.event, events.Notice) and last.event.code == _MEMBER_SUSPENDED:
+        return tell("member_suspended", [EvidenceItem("journal", last.event.message)])
     entry = EvidenceItem("journal", f"the last entry is {last.event.kind}; no attempt_ended")
     return tell("supervisor_lost", (entry, *_saved_by_persister(evidence)))
 

@@ -9,6 +9,7 @@ from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
 from pitstop.cluster.resume_agreement import GangStates, held_states, mark_in
+from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.link.beacon import NEVER, Phase, Stop
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
@@ -340,12 +341,22 @@ class GangPart:
         if task == self._task:
             if self._gang and not self._down and self._resources.lifecycle.is_calm:
                 # It is still there, and the others have gone: it was suspended, or out of reach.
-                yield events.Notice("given_up", f"The other members have ended: {reason}.")
+                yield self._given_up(reason)
                 yield Trigger.HUNG
             return
         if not self._resources.attempt_state.stop_requested:
             yield events.GangBroken(self._gang, task, reason)
         yield from self._end(f"{task}: {reason}")
+
+    def _given_up(self, reason: str) -> events.TrainingStalled:
+        progress = self._beacon.progress()
+        seconds = (time.monotonic_ns() - progress.boundary_ns) / 1e9 if progress.boundary_ns else 0
+        doing = "stopped" if reason == WAS_SUSPENDED else "step"
+        place = f"{reason}, and the other members have ended"
+        phase = progress.phase.name.lower()
+        return events.TrainingStalled(
+            round(seconds, 1), phase, progress.step, doing, place, action="kill"
+        )
 
     def _end(self, reason: str) -> Iterator[Occurrence]:
         yield StopAsked(events.StopRequested("cluster", "now", reason=reason))
