@@ -59,7 +59,7 @@ _WHO_ASKS = {
 }
 _ACTIONS = {
     "warn": "",
-    "kill": " It is being killed, as --on-hang requests.",
+    "kill": " It is being killed.",
     "restart": " It is being killed and restarted.",
 }
 _RESOURCES = {
