@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import LevelKnown, Restored
+from pitstop.events import FitRestored, LevelKnown, Restored
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 
@@ -38,6 +38,20 @@ def test_what_is_read_back_is_named(
     known = run.last(LevelKnown)
     assert known.level == ("not_exact" if named else "exact")
     assert named in known.reason
+
+
+def test_a_file_that_a_later_training_overwrote_is_not_what_an_earlier_one_left(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    options = ("--every", "5steps")
+    run = KerasRun(tmp_path, "best_of_cycles.py", options=options, interpreter=forked)
+    # Each training has 20 steps; the second writes the file at step 30.
+    assert run.attempt("--die-at-step", "37").returncode == _KILLED
+    assert run.attempt().returncode == 0
+    assert run.last(FitRestored, 2).step == 20
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert "best.weights.h5" in known.reason
 
 
 def test_a_training_that_starts_over_from_a_backup_of_its_own_is_not_exact(

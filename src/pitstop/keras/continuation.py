@@ -91,6 +91,7 @@ class Continuation:
         self._doubts = [course.doubt] if course.doubt else []
         self._restarts_epoch = False
         self._started = 0.0
+        self.finished_seconds = 0.0  # when the training ended that is not run again
         self._files = open_files.keep(saved.state["fit"]["files"])
         self._events = saved.state["fit"]["events"]
         self._old_events = event_files.present(self._events)
@@ -168,6 +169,7 @@ class Continuation:
     @restoring
     def finish(self) -> Any:
         started = time.monotonic()
+        self.finished_seconds = self._saved.state["time_seconds"]
         self._run.build_missing(self._saved)
         if not self._doubts:
             # A later `fit` may read it too.

@@ -165,9 +165,13 @@ class Recognition:
             return identity
         return self._cells.among(model, arguments, identity, trainings)
 
+    def deviate(self, reason: str) -> None:
+        """What follows is not what it would have been; the first reason is kept."""
+        self.deviation = self.deviation or reason
+
     def ended(self, deviation: str) -> None:
         """A `fit` has ended; whether the script seeds again is seen from here on."""
-        self.deviation = self.deviation or deviation
+        self.deviate(deviation)
         self._stream = randomness.stream()
 
 

@@ -118,6 +118,9 @@ class Training:
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)
             private_of(model).continue_at_epoch(model, None)
+        if self.continuation and self.continuation.finished_seconds:
+            # What a later training wrote is not what the script found here.
+            EARLIER.watch(self.continuation.finished_seconds, self._recognition.deviate)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
