@@ -24,7 +24,7 @@ def test_a_standstill_says_how_long_where_and_what_is_done() -> None:
     assert line_for(STALLED) == f"{where}: {STALLED.place}."
     ended = line_for(replace(STALLED, action="kill", stacks_file="attempts/1/stacks.txt"))
     assert "Stacks: attempts/1/stacks.txt." in ended
-    assert ended.endswith("It is being killed, as --on-hang requests.")
+    assert ended.endswith("It is being killed.")
     assert line_for(replace(STALLED, action="restart")).endswith(
         "It is being killed and restarted."
     )
