@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from pitstop.events import ExceptionRaised
-from pitstop.watch.server import PageServer, Rules, refusal
+from pitstop.watch.server import PageRequest, PageServer, Rules, refusal
 from tests.report.page.parsed import Page
 from tests.watch.made_run import ENDED, make_run
 
@@ -139,6 +140,21 @@ def test_another_page_of_the_browser_cannot_press_a_button(client: Client) -> No
     status, text = client.ask(asked, "POST", Origin=client.origin)
     assert status == 409
     assert "is not running" in text
+
+
+def test_the_next_action_may_follow_an_answer_at_once(
+    server: PageServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acting: list[bool] = []
+    answer = PageRequest._answer
+
+    def _answer(request: PageRequest, *words: Any) -> None:
+        acting.append(server.acting.locked())
+        answer(request, *words)
+
+    monkeypatch.setattr(PageRequest, "_answer", _answer)
+    assert client.ask("&run=one&do=stop", "POST", Origin=client.origin)[0] == 409
+    assert acting == [False]
 
 
 def test_a_request_names_one_host(client: Client) -> None:

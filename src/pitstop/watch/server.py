@@ -170,11 +170,13 @@ class PageRequest(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.TOO_MANY_REQUESTS, "Another action is in progress.")
         else:
             try:
-                self._answer(HTTPStatus.OK, action(run.folder))
+                answer = HTTPStatus.OK, action(run.folder)
             except PitstopError as error:
-                self._answer(HTTPStatus.CONFLICT, f"{error.message} {error.remedy}".strip())
+                answer = HTTPStatus.CONFLICT, f"{error.message} {error.remedy}".strip()
             finally:
+                # Before the answer: who has it may ask for the next action at once.
                 self._server.acting.release()
+            self._answer(*answer)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: a request's line has the token."""
