@@ -63,7 +63,7 @@ def open_session(
     connection: Connection, beacon: Beacon, folder: str, settings: Settings = NEVER_DUE
 ) -> Session:
     """A session that nobody asks for anything."""
-    welcome = Welcome(PROTOCOL, folder, 1, settings.to_json(), -1, [])
+    welcome = Welcome(PROTOCOL, folder, 1, settings, -1, [])
     return Session(connection, beacon, welcome)
 
 

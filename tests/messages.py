@@ -18,7 +18,7 @@ def body_of(received: Received) -> dict[str, Any]:
 def welcome(run_dir: Path, settings: Settings | None = None, **members: Any) -> Welcome:
     """What a trainer is told by a supervisor that a test plays."""
     usual = {"attempt": 1, "lost_from_step": -1, "points": []}
-    settings_record = (settings or Settings()).to_json()
+    settings_record = settings or Settings()
     return Welcome(
         protocol=PROTOCOL, run_dir=str(run_dir), settings=settings_record, **{**usual, **members}
     )

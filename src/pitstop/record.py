@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 _Record = TypeVar("_Record")
-_Check = Callable[[Any], bool]
-MemberReader = Callable[[str, dict[str, Any]], Any]
-
-_NESTED = re.compile(r"(Sequence|list|tuple|dict)\[(?:str, (?!\.))?(.+?)(?:, \.\.\.)?\]")
 _MOST_INTEGER = 1 << 64
 """Of either sign; larger ones become infinite, or an error, where somebody divides."""
 
@@ -53,54 +58,90 @@ def _values(record: Any) -> tuple[Any, ...]:
     return tuple(getattr(record, name) for name in record.__match_args__)
 
 
-def build(cls: type[_Record], name: str, body: Any, **readers: MemberReader) -> _Record:
-    """A record from a JSON object, called `name` in errors; raises `ValueError`."""
+class Unfit(ValueError):
+    """A value that a member cannot have."""
+
+
+def build(cls: type[_Record], name: str, body: Any, **known: Any) -> _Record:
+    """A record from a JSON object, called `name` in errors; raises `ValueError`.
+
+    Members that the class does not have are passed over; `known` are not read from the object.
+    """
     if not isinstance(body, dict):
         raise ValueError(f"its member {name!r} is missing")
-    values = {member: read(name, body) for member, read in readers.items()}
-    for member, annotation, optional in _members(cls):  # type: ignore[arg-type]
+    values = dict(known)
+    for member, kind, optional in _members(cls):  # type: ignore[arg-type]
         if member in values or (optional and member not in body):
             continue
-        value: Any = body.get(member)
-        if not checker(annotation)(value):
-            raise ValueError(f"its member '{name}.{member}' cannot be {value!r}")
-        values[member] = tuple(value) if annotation.startswith("tuple") else value
+        value = body.get(member)
+        try:
+            values[member] = read(kind, member, value)
+        except Unfit:
+            raise ValueError(f"its member '{name}.{member}' cannot be {value!r}") from None
     return cls(**values)
 
 
 @functools.cache
-def _members(cls: type[Any]) -> list[tuple[str, str, bool]]:
+def _members(cls: type[Any]) -> list[tuple[str, Any, bool]]:
+    kinds = get_type_hints(cls, include_extras=True)
     return [
-        (each.name, str(each.type), (each.default, each.default_factory) != (MISSING, MISSING))
+        (each.name, kinds[each.name], (each.default, each.default_factory) != (MISSING, MISSING))
         for each in fields(cls)
     ]
 
 
+def read(kind: Any, name: str, value: Any) -> Any:
+    """The value of this type that a JSON value is; raises `ValueError`."""
+    if (read_plain := _PLAIN.get(kind)) is not None:
+        return read_plain(name, value)
+    origin, inner = _parts(kind)
+    if origin is Annotated:
+        try:
+            return inner[1](name, value)
+        except (TypeError, AttributeError):
+            raise Unfit from None
+    if origin in (Union, UnionType):
+        for each in inner:
+            try:
+                return read(each, name, value)
+            except ValueError:
+                continue
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        return {key: read(inner[1], key, each) for key, each in value.items()}
+    if origin in (list, tuple, Sequence) and isinstance(value, list):
+        kinds = inner if origin is tuple and inner[-1] is not ... else inner[:1] * len(value)
+        items = [read(each, name, item) for each, item in zip(kinds, value, strict=True)]
+        return tuple(items) if origin is tuple else items
+    if isinstance(kind, type) and issubclass(kind, Frozen):
+        return build(kind, name, value)
+    raise Unfit
+
+
 @functools.cache
-def checker(annotation: str) -> _Check:
-    if " | " in annotation:
-        checks = [checker(each) for each in annotation.split(" | ")]
-        return lambda value: any(check(value) for check in checks)
-    nested = _NESTED.fullmatch(annotation)
-    if nested is None:
-        return CHECKS[annotation]
-    inner = checker(nested[2])
-    if nested[1] == "dict":
-        return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
-    return lambda value: isinstance(value, list) and all(map(inner, value))
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
+
+
+def fitting(fits: Callable[[Any], bool]) -> Callable[[str, Any], Any]:
+    """Reads values that stand for themselves, where they fit; an `Annotated` type names it."""
+
+    def read_plain(_: str, value: Any) -> Any:
+        if not fits(value):
+            raise Unfit
+        return value
+
+    return read_plain
 
 
 def _is_integer(value: Any) -> bool:
     return type(value) is int and -_MOST_INTEGER < value < _MOST_INTEGER
 
 
-CHECKS: dict[str, _Check] = {
-    "int": _is_integer,
-    "float": lambda value: type(value) is float or _is_integer(value),
-    "str": lambda value: isinstance(value, str),
-    "bool": lambda value: type(value) is bool,
-    "None": lambda value: value is None,
-    "Any": lambda _: True,
-    "JsonValue": lambda _: True,
+_PLAIN: Mapping[Any, Callable[[str, Any], Any]] = {
+    int: fitting(_is_integer),
+    float: fitting(lambda value: type(value) is float or _is_integer(value)),
+    str: fitting(lambda value: isinstance(value, str)),
+    bool: fitting(lambda value: type(value) is bool),
+    NoneType: fitting(lambda value: value is None),
+    Any: lambda _, value: value,
 }
-"""By annotation; aliases of types have theirs where they are defined."""

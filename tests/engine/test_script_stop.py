@@ -34,7 +34,7 @@ from pitstop.link.wire import PROTOCOL, pair
 
 supervisor, trainer = pair()
 beacon = Beacon.create()
-welcome = Welcome(PROTOCOL, sys.argv[1], 1, Settings().to_json(), -1, [])
+welcome = Welcome(PROTOCOL, sys.argv[1], 1, Settings(), -1, [])
 process_session._sessions[os.getpid()] = Session(trainer, beacon, welcome)
 if os.fork() == 0:
     warnings.simplefilter("ignore")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitstop.engine.step_recorder import Vitals
 from pitstop.flight.sampler import TrainerMetrics
-from pitstop.link.messages import VitalsReport
+from pitstop.link.messages import AllocatorSample, VitalsReport
 
 
 class Wire:
@@ -62,9 +62,9 @@ def test_waiting_is_added_up() -> None:
 
 def test_the_supervisor_reads_what_is_told() -> None:
     wire = Wire()
-    gpu = {"device": "GPU:0", "current_bytes": 1, "peak_bytes": 2}
+    gpu = AllocatorSample("GPU:0", 1, 2)
     Vitals(wire.send, 1.0).tell(lambda: {"metrics": {"a": 1.0}, "allocators": [gpu]})
     found = TrainerMetrics(9.0, wire.reports[0])
     assert found.time_seconds == 9.0
     assert found.report.metrics == {"a": 1.0}
-    assert found.allocators[0].peak_bytes == 2
+    assert found.report.allocators == [gpu]

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from pitstop.flight.sample import (
-    AllocatorSample,
     CgroupSample,
     DiskSample,
     GpuSample,
@@ -15,6 +14,7 @@ from pitstop.flight.sample import (
     Sample,
     TrainingSample,
 )
+from pitstop.link.messages import AllocatorSample
 
 ALL = 1 << 30
 """More samples than there are."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.link.settings import Settings
+from pitstop.record import build
 
 SETTINGS = st.builds(
     Settings,
@@ -22,7 +23,7 @@ SETTINGS = st.builds(
     die_at_step=st.integers(0, 10**9),
     keep_best=st.lists(st.text(), max_size=2).map(tuple),
     saved_metrics=st.lists(
-        st.tuples(st.integers(0), st.dictionaries(st.text(), st.floats(allow_nan=False))),
+        st.tuples(st.integers(0, 1 << 60), st.dictionaries(st.text(), st.floats(allow_nan=False))),
         max_size=2,
     ).map(tuple),
 )
@@ -30,7 +31,7 @@ SETTINGS = st.builds(
 
 @given(SETTINGS)
 def test_there_and_back(settings: Settings) -> None:
-    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+    assert build(Settings, "settings", json.loads(json.dumps(vars(settings)))) == settings
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from pitstop.link.messages import (
     TrainerPid,
     Welcome,
 )
+from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection, Received, pair
 from tests.messages import body_of
 from tests.strategies import JSON_VALUES
@@ -164,7 +165,7 @@ def test_a_message_larger_than_any_buffer(
 ) -> None:
     left, right = ends
     fd = file_of("x", tmp_path)
-    large = Welcome(1, "run", 1, {"text": "y" * (4 << 20)}, -1, [])
+    large = Welcome(1, "run", 1, Settings(altered="y" * (4 << 20)), -1, [])
     sender = threading.Thread(target=left.send, args=(large, [fd]))
     sender.start()
     received = right.receive()

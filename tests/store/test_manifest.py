@@ -74,6 +74,8 @@ SAMPLE = Manifest(
     {"kernel": TensorEntry("F32", (2, 3), 24, "f" * 16, (Part("tensors.safetensors", 64, 24),))},
 )
 
+ENTRY = {"dtype": "U8", "shape": [5], "xxh3_64": "f" * 16}
+
 
 def sealed(record: dict[str, Any]) -> bytes:
     """A manifest of this content with a checksum that holds."""
@@ -146,10 +148,10 @@ def test_unknown_members_are_ignored() -> None:
         ("info", [], "info"),
         ("files", None, "files"),
         ("files", {"state.json": 7}, "state.json"),
-        ("tensors", {"a": {}}, "a.parts"),
+        ("tensors", {"a": {}}, "a.dtype"),
         ("tensors", {"a": {"parts": []}, "size_bytes": 0}, "a"),
-        ("tensors", {"a": {"parts": [["f", 0, -1]], "size_bytes": -1}}, "a.parts"),
-        ("tensors", {"a": {"parts": [["f", 0, 4]], "size_bytes": 5}}, "the parts of 'a'"),
+        ("tensors", {"a": {**ENTRY, "parts": [["f", 0, -1]], "size_bytes": -1}}, "a.parts"),
+        ("tensors", {"a": {**ENTRY, "parts": [["f", 0, 4]], "size_bytes": 5}}, "the parts of 'a'"),
         ("tensors", {"a": {"parts": [], "size_bytes": 0, "shape": []}}, "a.dtype"),
         (
             "tensors",

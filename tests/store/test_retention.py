@@ -8,6 +8,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitstop.record import build
 from pitstop.store.best_rule import BestRule
 from pitstop.store.manifest import STATE_FILE, CheckpointInfo, FileEntry, Manifest
 from pitstop.store.retention import RetentionPolicy, choose_expired, tensors_files, why_kept
@@ -180,7 +181,7 @@ def test_the_order_they_are_listed_in_does_not_matter(
 
 @given(POLICIES)
 def test_a_policy_travels_as_json(policy: RetentionPolicy) -> None:
-    assert RetentionPolicy.from_json(json.loads(json.dumps(policy.to_json()))) == policy
+    assert build(RetentionPolicy, "retention", json.loads(json.dumps(policy.to_json()))) == policy
 
 
 def test_three_are_kept_unless_told_otherwise() -> None:

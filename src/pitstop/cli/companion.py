@@ -17,6 +17,7 @@ from pitstop.cli.reports import leave_reports
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
 from pitstop.plain_text import say
+from pitstop.record import build
 from pitstop.remote.place import is_url, parse
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops import early_stop
@@ -31,7 +32,7 @@ def read_request(text: str) -> RunRequest:
         run_dir=place.working_copy if place else Path(body["run_dir"]),
         mirror=place.url if place else "",
         command=tuple(body["command"]),
-        settings=Settings.from_json(body["settings"]),
+        settings=build(Settings, "settings", body["settings"]),
         max_seconds=body["max_seconds"],
         status_line=False,
         trainer_pid=int(body["trainer_pid"]),

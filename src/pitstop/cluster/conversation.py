@@ -53,7 +53,7 @@ class Sealer:
 
     def frame(self, message: Message) -> bytes:
         """The bytes of the next frame; `ValueError` where the message is too large."""
-        text = json.dumps(message.to_body(), separators=(",", ":")).encode()
+        text = json.dumps(message.to_body(), default=vars, separators=(",", ":")).encode()
         if len(text) > MOST_BYTES:
             raise ValueError(f"a message of {len(text)} bytes")
         return HEAD.pack(len(text)) + text + self._next(text)

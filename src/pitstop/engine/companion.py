@@ -44,7 +44,7 @@ class CompanionRequest(Frozen):
         return {
             "run_dir": (_absolute if self.host == "ray" else os.fspath)(self.run_dir),
             "command": _command(self.host),
-            "settings": self.settings.to_json(),
+            "settings": vars(self.settings),
             "max_seconds": self.max_seconds,
             "trainer_pid": os.getpid(),
             "kernel": self.kernel,

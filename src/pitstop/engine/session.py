@@ -23,7 +23,6 @@ from pitstop.errors import PeerFault, PitstopError, ProtocolMismatch
 from pitstop.events import Event, Notice, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import Hello, ImageAnswer, RestoreRequest, Welcome
-from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
 
 
@@ -35,7 +34,7 @@ class Session:
         self._supervisor = SupervisorConnection(connection, beacon)
         # sends an event to the journal; silent when the supervisor is gone
         self.report: Callable[[Event], None] = self._supervisor.report
-        self.settings = Settings.from_json(welcome.settings)
+        self.settings = welcome.settings
         points = [RestorePoint.from_json(point) for point in welcome.points]
         self.trainings = Trainings(points, beacon)
         # step an earlier attempt had reached, -1 when none

@@ -147,8 +147,7 @@ class Host:
         with ExitStack() as stack:
             control = stack.enter_context(closing(ControlSocket.open("export")))
             beacon = stack.enter_context(closing(Beacon.create()))
-            settings = self._settings.to_json()
-            welcome = Welcome(PROTOCOL, str(self._scratch), _ATTEMPT, settings, -1, points=())
+            welcome = Welcome(PROTOCOL, str(self._scratch), _ATTEMPT, self._settings, -1, points=())
             self._trainer_slot = TrainerSlot(self._event_loop, welcome, beacon.fd)
             self._event_loop.watch(control, lambda: self._accept(control))
             child = _start(script, str(control.path))

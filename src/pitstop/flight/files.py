@@ -7,38 +7,20 @@ So the disk that a recorder takes has a bound, and no name ever vanishes while s
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pitstop import journal
-from pitstop.flight import sample as samples
 from pitstop.flight.sample import Sample
 from pitstop.machine.regular_file import open_regular
+from pitstop.record import build
 
-_T = TypeVar("_T")
-
-_KINDS: Mapping[str, type] = {
-    "allocators": samples.AllocatorSample,
-    "cgroup": samples.CgroupSample,
-    "disks": samples.DiskSample,
-    "gpus": samples.GpuSample,
-    "host": samples.HostSample,
-    "processes": samples.ProcessSample,
-    "training": samples.TrainingSample,
-}
-"""By the name of a member: of what class it is, or each of its items."""
-
-_MEMBERS: Mapping[type, frozenset[str]] = {
-    kind: frozenset(field.name for field in dataclasses.fields(kind))
-    for kind in (Sample, *_KINDS.values())
-}
 _TOLD = ("loss", "learning_rate", "metrics")
 """What training told of itself, which need not be finite."""
 LEVELS = 5
@@ -59,38 +41,24 @@ def encode(sample: Sample) -> bytes:
 
 def decode(line: bytes) -> Sample | None:
     """The sample of a line, without members that are not known; None when it is damaged."""
-    record = journal.unseal(line)
-    return None if record is None else _build(Sample, record)
+    try:
+        return build(Sample, "sample", journal.unseal(line))
+    except ValueError:
+        return None
 
 
 def _known(value: Any) -> dict[str, Any]:
     return {
-        name: _each_number(lambda one: one if math.isfinite(one) else str(one), each)
-        if name in _TOLD
-        else each
+        name: _in_json(each) if name in _TOLD else each
         for name, each in vars(value).items()
         if each not in (None, [], {}, "")
     }
 
 
-def _build(kind: type[_T], record: Mapping[str, Any]) -> _T:
-    return kind(**{name: _member(name, record[name]) for name in record if name in _MEMBERS[kind]})
-
-
-def _member(name: str, value: Any) -> Any:
-    if name in _TOLD:
-        return _each_number(float, value)
-    kind = _KINDS.get(name)
-    if kind is None:
-        return value
-    return (
-        [_build(kind, each) for each in value] if isinstance(value, list) else _build(kind, value)
-    )
-
-
-def _each_number(convert: Callable[[Any], float | str], value: Any) -> Any:
-    many = isinstance(value, dict)
-    return {name: convert(each) for name, each in value.items()} if many else convert(value)
+def _in_json(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {name: _in_json(each) for name, each in told.items()}
+    return told if math.isfinite(told) else str(told)
 
 
 def file_name(level: int, half: str = "a") -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from typing import Annotated, TypeAlias
 
+from pitstop.link.messages import AllocatorSample
 from pitstop.record import Frozen
 
+# What training told of itself, which need not be finite; "nan" and "inf" are text in a file
+Told: TypeAlias = Annotated[float, lambda _, value: float(value)]
 MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
 
@@ -123,14 +127,6 @@ class GpuSample(Frozen):
     xid: int | None = None
 
 
-class AllocatorSample(Frozen):
-    """What TensorFlow's allocator has taken on one device, such as "GPU:0"."""
-
-    device: str
-    current_bytes: int
-    peak_bytes: int
-
-
 class TrainingSample(Frozen):
     """Where the training is, and what it told last of itself."""
 
@@ -142,14 +138,14 @@ class TrainingSample(Frozen):
     step_in_epoch: int
     steps_per_epoch: int
     phase: str  # name of a `link.beacon.Phase`, in lower case
-    loss: float | None = None  # None when it is not known; it may be no number
+    loss: Told | None = None  # None when it is not known; it may be no number
     rate: float | None = None
     snapshot_step: int | None = None
     checkpoint_step: int | None = None
     # when the fields below were told, seconds since the epoch; None: nothing was
     told_seconds: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
-    learning_rate: float | None = None
+    metrics: dict[str, Told] = field(default_factory=dict)
+    learning_rate: Told | None = None
     input_seconds: float | None = None  # waited for input, all in all, as far as that is measured
     # steps took, all in all, waiting for input included, in the same time; None where the input's
     # share is not measured

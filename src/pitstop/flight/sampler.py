@@ -193,10 +193,6 @@ class TrainerMetrics(Frozen):
     time_seconds: float | None = None
     report: VitalsReport = field(default_factory=VitalsReport)
 
-    @property
-    def allocators(self) -> list[sample.AllocatorSample]:
-        return [sample.AllocatorSample(**each) for each in self.report.allocators]
-
 
 class ProcessRoles(Frozen):
     """The known processes by id; `checkpoint_step` is None before the first durable checkpoint."""
@@ -298,5 +294,5 @@ def training(
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
         checkpoint_step=checkpoint_step,
         told_seconds=metrics.time_seconds,
-        **{**vars(metrics.report), "allocators": metrics.allocators},
+        **vars(metrics.report),
     )

@@ -12,25 +12,28 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import field, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pitstop.link.beacon import MOST_NAME_BYTES
-from pitstop.record import CHECKS, Frozen, build
+from pitstop.link.settings import Settings
+from pitstop.record import Frozen, build, fitting
 
-Count: TypeAlias = int  # not negative, and no more than a word of the beacon holds
-CHECKS["Count"] = lambda value: type(value) is int and 0 <= value < 1 << 63
-Name: TypeAlias = str
-CHECKS["Name"] = lambda value: isinstance(value, str) and len(value.encode()) <= MOST_NAME_BYTES
-FolderName: TypeAlias = str  # A name inside of a folder, no path
-CHECKS["FolderName"] = lambda value: (
-    isinstance(value, str) and not {"/", "\0"} & {*value} and value not in (".", "..")
-)
-Allocator: TypeAlias = dict[str, Any]  # the fields of a `flight.sample.AllocatorSample`
-CHECKS["Allocator"] = lambda value: (
-    isinstance(value, dict)
-    and {**value, "device": 0}.keys() == {"device", "current_bytes", "peak_bytes"}
-    and all(CHECKS["str" if name == "device" else "Count"](each) for name, each in value.items())
-)
+# not negative, and no more than a word of the beacon holds
+Count: TypeAlias = Annotated[
+    int, fitting(lambda value: type(value) is int and 0 <= value < 1 << 63)
+]
+Name: TypeAlias = Annotated[
+    str, fitting(lambda value: isinstance(value, str) and len(value.encode()) <= MOST_NAME_BYTES)
+]
+# a name inside of a folder, no path
+FolderName: TypeAlias = Annotated[
+    str,
+    fitting(
+        lambda value: (
+            isinstance(value, str) and not {"/", "\0"} & {*value} and value not in (".", "..")
+        )
+    ),
+]
 
 SOME = -1  # of open files: how many depends
 
@@ -107,6 +110,14 @@ class SnapshotReport(Message):
     durable: bool
 
 
+class AllocatorSample(Frozen):
+    """What TensorFlow's allocator has taken on one device, such as "GPU:0"."""
+
+    device: str
+    current_bytes: Count
+    peak_bytes: Count
+
+
 class VitalsReport(Message):
     """To the supervisor: what the flight recorder cannot see from outside.
 
@@ -118,7 +129,7 @@ class VitalsReport(Message):
     input_seconds: float | None = None
     step_seconds: float | None = None
     python_blocks: Count | None = None
-    allocators: list[Allocator] = field(default_factory=list)
+    allocators: list[AllocatorSample] = field(default_factory=list)
     log_folder: str = ""
 
 
@@ -139,7 +150,7 @@ class Welcome(Message, fds=1):
     protocol: int
     run_dir: str
     attempt: Count
-    settings: dict[str, Any]  # as `link.settings.Settings.to_json` gives them
+    settings: Settings
     lost_from_step: int  # step that an earlier attempt had reached, -1 when unknown
     points: Sequence[dict[str, Any]]
     gang: str = ""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from pitstop.record import Frozen
 
@@ -125,15 +123,3 @@ class Settings(Frozen):
     def last_step(self) -> int:
         """The first step at which one of these ends the attempt, 0 for none."""
         return min(filter(None, (self.halt_at_step, self.die_at_step)), default=0)
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Settings:
-        return cls(**{name: _fixed(value) for name, value in body.items()})
-
-
-def _fixed(value: Any) -> Any:
-    """A JSON value with its lists as tuples."""
-    return tuple(map(_fixed, value)) if isinstance(value, list | tuple) else value

@@ -76,7 +76,7 @@ class Connection:
 
         Raises `PeerClosed` where the other process closed its end, or takes nothing.
         """
-        text = json.dumps(message.to_body(), separators=(",", ":")).encode()
+        text = json.dumps(message.to_body(), default=vars, separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
             raise ValueError(f"a message of {len(text)} bytes")
         frame = _HEAD.pack(len(text), len(fds)) + text

@@ -26,6 +26,7 @@ from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.helper import begun
 from pitstop.link.wire import Connection, Received
 from pitstop.machine.own_process import send_to_group
+from pitstop.record import build
 from pitstop.snapshot.loading import load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry
@@ -192,7 +193,7 @@ def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:
 def main() -> None:
     connection, told = begun()
     folder = open_existing(Path(told["run_dir"]))
-    retention = RetentionPolicy.from_json(told["retention"])
+    retention = build(RetentionPolicy, "retention", told["retention"])
     beacon = Beacon(told["beacon_fd"])
     Persister(connection, folder, told["attempt"], beacon, retention).run()
 

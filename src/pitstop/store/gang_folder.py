@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 from pitstop.events import JsonValue
@@ -32,9 +33,8 @@ class Shape(Frozen):
     evaluator: int = 0
 
     @classmethod
-    def from_json(cls, record: JsonValue) -> Shape:
-        """The shape that `asdict` described; else a `ValueError`."""
-        shape = build(cls, "shape", record)
+    def read(cls, name: str, record: JsonValue) -> Shape:
+        shape = build(cls, name, record)
         if not all(0 <= each <= MOST_OF_A_KIND for each in asdict(shape).values()):
             raise ValueError("its shape is not a count of members")
         if not shape.chief + shape.worker:
@@ -58,7 +58,7 @@ class GangFolder(Frozen):
 
     path: Path
     gang_id: str
-    shape: Shape
+    shape: Annotated[Shape, Shape.read]
     command: tuple[str, ...]
     created_seconds: float
 
@@ -108,8 +108,7 @@ def open_gang(path: Path) -> GangFolder:
             GangFolder,
             "launch",
             record,
-            path=lambda *_: path,
-            shape=lambda _, found: Shape.from_json(found.get("shape")),
+            path=path,
         )
     except (OSError, ValueError) as error:
         raise RunFolderInvalid(

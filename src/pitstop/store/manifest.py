@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
-from typing import TypeVar
+from typing import Annotated
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.record import Frozen, MemberReader, build, checker
+from pitstop.record import Frozen, Unfit, build, read
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members, parsed
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
@@ -27,8 +27,6 @@ STATE_FILE = "state.json"
 
 _SUFFIX = ',\n  "xxh3_64": "{}"\n}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format("0" * 16))
-
-_Record = TypeVar("_Record")
 
 _COUNTS = ("step", "epoch", "step_in_epoch", "fit", "attempt", "created_seconds")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
@@ -48,6 +46,13 @@ class Part(Frozen):
     offset_bytes: int
     size_bytes: int
 
+    @classmethod
+    def read(cls, name: str, row: JsonValue) -> Part:
+        part = cls(*read(tuple[str, int, int], name, row))
+        if min(part.offset_bytes, part.size_bytes) < 0:
+            raise Unfit
+        return part
+
 
 class TensorEntry(Frozen):
     """One tensor: its type, its checksum (see `store.digest`), and its bytes, in order."""
@@ -56,7 +61,7 @@ class TensorEntry(Frozen):
     shape: tuple[int, ...]
     size_bytes: int
     xxh3_64: str
-    parts: tuple[Part, ...]
+    parts: tuple[Annotated[Part, Part.read], ...]
 
 
 class FileEntry(Frozen):
@@ -119,17 +124,7 @@ def decode(data: bytes) -> Manifest:
     if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
         raise ValueError("its checksum does not match")
     record = check_format(parsed(data), CHECKPOINT_KIND)
-    files = _build_each(FileEntry, "files", record)
-    _check_names(files)
-    sequence: JsonValue = record.get("sequence")
-    if not checker("int")(sequence):
-        raise ValueError(f"its member 'sequence' cannot be {sequence!r}")
-    manifest = Manifest(
-        sequence=sequence,
-        info=build(CheckpointInfo, "info", record.get("info")),
-        files=files,
-        tensors=_build_each(TensorEntry, "tensors", record, parts=_checked_parts),
-    )
+    manifest = build(Manifest, "manifest", record)
     for problem in _problems(manifest):
         raise ValueError(problem)
     return manifest
@@ -139,6 +134,10 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     """What cannot be true; the checksum holds for whoever has written it."""
     for name, tensor in manifest.tensors.items():
         yield from _problems_of_tensor(name, tensor)
+    parts = (part for each in manifest.tensors.values() for part in each.parts)
+    for name in (*manifest.files, *(part.file for part in parts)):
+        if not is_file_name(name):
+            yield f"it names a file {name!r}"
     for name, file in manifest.files.items():
         if file.size_bytes < 0 or not _DIGEST.fullmatch(file.xxh3_64):
             yield f"its entry of the file {name!r} cannot be {file}"
@@ -161,6 +160,8 @@ def _problems_of_tensor(name: str, tensor: TensorEntry) -> Iterator[str]:
     elif math.prod(tensor.shape) * width_bytes != tensor.size_bytes:
         form = f"{tensor.dtype} {list(tensor.shape)}"
         yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
+    if sum(part.size_bytes for part in tensor.parts) != tensor.size_bytes:
+        yield f"the parts of {name!r} are not {tensor.size_bytes} bytes"
     if not _DIGEST.fullmatch(tensor.xxh3_64):
         yield f"tensor {name!r} has the checksum {tensor.xxh3_64!r}"
 
@@ -178,31 +179,6 @@ def _tensor_record(entry: TensorEntry) -> JsonValue:
     return {**vars(entry), "parts": parts}
 
 
-def _checked_parts(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
-    parts = record.get("parts")
-    if not isinstance(parts, list) or not all(map(_is_part, parts)):
-        raise ValueError(f"its member '{name}.parts' cannot be {parts!r}")
-    found = tuple(Part(*part) for part in parts)
-    _check_names(part.file for part in found)
-    if sum(part.size_bytes for part in found) != record.get("size_bytes"):
-        raise ValueError(f"the parts of {name!r} are not {record.get('size_bytes')} bytes")
-    return found
-
-
-def _check_names(names: Iterable[str]) -> None:
-    for name in names:
-        if not is_file_name(name):
-            raise ValueError(f"it names a file {name!r}")
-
-
-def _is_part(part: JsonValue) -> bool:
-    return (
-        isinstance(part, list)
-        and [type(member) for member in part] == [str, int, int]
-        and min(part[1:]) >= 0
-    )
-
-
 def _member_text(value: JsonValue) -> str:
     if not isinstance(value, dict) or not value:
         return json.dumps(value, allow_nan=False)
@@ -211,12 +187,3 @@ def _member_text(value: JsonValue) -> str:
         for key, inner in value.items()
     )
     return "{\n" + ",\n".join(lines) + "\n  }"
-
-
-def _build_each(
-    cls: type[_Record], member: str, record: dict[str, JsonValue], **readers: MemberReader
-) -> dict[str, _Record]:
-    entries = record.get(member)
-    if not isinstance(entries, dict):
-        raise ValueError(f"its member {member!r} is missing")
-    return {name: build(cls, name, entry, **readers) for name, entry in entries.items()}

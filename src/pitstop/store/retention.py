@@ -6,20 +6,22 @@ import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from pitstop.errors import RunFolderUnwritable
 from pitstop.machine.regular_file import read_regular
-from pitstop.record import Frozen
+from pitstop.record import Frozen, build
 from pitstop.store.best_rule import BestRule, parse_best_rule
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
+from pitstop.store.format import parsed
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder
 
 _MOST_INTERRUPTED = 3
 _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 RETENTION_FILE = "retention.json"
+_Rule: TypeAlias = Annotated[BestRule, lambda _, text: parse_best_rule(text)]
 
 
 class RetentionPolicy(Frozen):
@@ -33,15 +35,10 @@ class RetentionPolicy(Frozen):
 
     keep_last: int = 3
     keep_every_seconds: float = 0.0
-    keep_best: tuple[BestRule, ...] = ()
+    keep_best: tuple[_Rule, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "keep_best": [str(rule) for rule in self.keep_best]}
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> RetentionPolicy:
-        rules = tuple(parse_best_rule(text) for text in body["keep_best"])
-        return cls(int(body["keep_last"]), float(body["keep_every_seconds"]), rules)
 
 
 def choose_expired(manifests: Iterable[Manifest], policy: RetentionPolicy) -> frozenset[int]:
@@ -146,8 +143,8 @@ def last_policy(folder: RunFolder) -> RetentionPolicy:
     found = attempts.glob(f"*/{RETENTION_FILE}")
     for path in sorted(found, key=lambda path: _number(path.parent.name), reverse=True):
         try:
-            return RetentionPolicy.from_json(json.loads(read_regular(path)))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return build(RetentionPolicy, "retention", parsed(read_regular(path)))
+        except (OSError, ValueError):
             continue
     return RetentionPolicy()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, level_of_members, not_exact
+from pitstop.link.messages import AllocatorSample
 from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private
 
@@ -31,13 +31,12 @@ def accelerators() -> dict[str, str]:
     return {kind: ", ".join(found) for kind, found in by_kind.items()}
 
 
-def allocators() -> list[dict[str, Any]]:
+def allocators() -> list[AllocatorSample]:
     found = []
     for each in tf.config.list_logical_devices("GPU"):
         device = each.name.removeprefix("/device:")
         sizes = tf.config.experimental.get_memory_info(device)
-        told = {"current_bytes": sizes["current"], "peak_bytes": sizes["peak"]}
-        found.append({"device": device, **told})
+        found.append(AllocatorSample(device, sizes["current"], sizes["peak"]))
     return found
 
 

@@ -38,7 +38,7 @@ def now(share: float, records: int = 0, error: str = "") -> StepMemory:
         memory.mapped_files_bytes(),
         sum(each.private_bytes or 0 for each in samples if each is not None),
         sum(each.spec.size_bytes for each in REGISTRY.hold().tensors) if share else 0,
-        {each["device"]: each["peak_bytes"] for each in allocators()},
+        {each.device: each.peak_bytes for each in allocators()},
         error,
     )
 

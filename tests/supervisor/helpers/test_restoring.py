@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.link.messages import ImageAnswer, Message, NoImage, RestoreRequest, Welcome
+from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -67,7 +68,7 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     link = PersisterLink(plan)
     link.connection, persister = pair()
     ours, trainer = pair()
-    slot = TrainerSlot(EventLoop(), Welcome(1, "", 1, {}, -1, ()), ours.fileno())
+    slot = TrainerSlot(EventLoop(), Welcome(1, "", 1, Settings(), -1, ()), ours.fileno())
     restoring = Restoring(Catalog(folder.checkpoints), link, slot)
     assert not list(restoring.begin())
     assert body_of(persister.receive()) == {"checkpoint": ""}

@@ -11,6 +11,7 @@ import pytest
 
 from pitstop.events import Event
 from pitstop.link.messages import Persisted, SnapshotReport, Welcome
+from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -52,7 +53,7 @@ class _Attempt:
         self.events: list[Event] = []
         self.signals: list[Trigger] = []
         self.event_loop = EventLoop()
-        slot = TrainerSlot(self.event_loop, Welcome(1, "", 1, {}, -1, ()), -1)
+        slot = TrainerSlot(self.event_loop, Welcome(1, "", 1, Settings(), -1, ()), -1)
         restoring = Restoring(Catalog(run.checkpoints), self.link, slot)
         self.saving = Saving(self.event_loop, self.link, restoring, NO_LOSSES, 10.0)
         self.link.start()

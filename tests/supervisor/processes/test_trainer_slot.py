@@ -19,6 +19,7 @@ from pitstop.link.messages import (
     SnapshotReport,
     Welcome,
 )
+from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.supervisor.lifecycle.occurrences import (
     ArenaReceived,
@@ -63,7 +64,7 @@ class _Room:
 @pytest.fixture
 def room() -> Iterator[_Room]:
     event_loop = EventLoop()
-    welcome = Welcome(1, "/run", 3, {}, 12, ())
+    welcome = Welcome(1, "/run", 3, Settings(), 12, ())
     trainer_slot = TrainerSlot(event_loop, welcome, Beacon.create().fd)
     ours, theirs = pair()
     room = _Room(trainer_slot, event_loop, theirs)

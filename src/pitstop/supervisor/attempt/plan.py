@@ -107,7 +107,7 @@ class AttemptPlan(Frozen):
             protocol=PROTOCOL,
             run_dir=str(self.request.run_dir.absolute()),
             attempt=self.attempt,
-            settings=self.request.settings.to_json(),
+            settings=self.request.settings,
             lost_from_step=self.history.reached_step,
             points=(),
         )
