@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from pitstop.diagnosis import CauseId, ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.report import WhyReport
-from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Timeline, Unit
+from pitstop.report.timeline import Mark, Panel, Series, Timeline, Unit
 from pitstop.report.why import AttemptProgress
 
 PATH = "/very/long/path/without/any/spaces/" + "x" * 90

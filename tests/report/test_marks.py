@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.events import (
     AttemptEnded,
     CheckpointCommitted,
@@ -28,7 +29,7 @@ from pitstop.events import (
     WorkerDied,
 )
 from pitstop.journal import Entry
-from pitstop.report.timeline import MarkKind, marks
+from pitstop.report.timeline import marks
 from tests.diagnosis.attempts import NAN_AT_12, exited, killed, raised
 
 _CASES: list[tuple[Event, MarkKind, str]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pitstop import events
-from pitstop.diagnosis.event_words import in_words
+from pitstop.diagnosis.event_words import news_of
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, ChainLink
 from pitstop.observation.kernel_log import parse_oom_kill
@@ -156,6 +156,6 @@ def _can_lead(event: events.Event, cause: CauseId) -> bool:
 
 def _words_of(event: events.Event) -> str:
     if not isinstance(event, events.Notice):
-        return in_words(event)
+        return news_of(event)[1]
     text = event.message.partition(";")[0]
     return f"the run was {text[:1].lower()}{text[1:]}"

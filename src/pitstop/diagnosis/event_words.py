@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 from pitstop import events
@@ -24,10 +25,21 @@ _STOPPED_BY = {
 }
 
 
-def in_words(event: events.Event) -> str:
-    """What happened; empty where it is no news."""
-    words = _WORDS.get(type(event))
-    return words(event) if words else ""
+class MarkKind(StrEnum):
+    """What sort of thing happened; each has a sign of its own."""
+
+    CHECKPOINT = "checkpoint"
+    RESUME = "resume"
+    STOP = "stop"
+    WARNING = "warning"
+    FAULT = "fault"
+    END = "end"
+
+
+def news_of(event: events.Event) -> tuple[MarkKind | None, str]:
+    """Its kind, if a timeline shows it, and what happened; empty where it is no news."""
+    kind, words = _BY_EVENT.get(type(event), (None, None))
+    return kind, words(event) if words else ""
 
 
 def _stop_requested(event: events.StopRequested) -> str:
@@ -68,55 +80,77 @@ def _short(text: str) -> str:
     return phrases.shorten(text, 100)
 
 
-_WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
-    events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
-    events.BatchDivided: "batches in {0.parts} parts from step {0.step:,} on".format,
-    events.BatchSkipped: "the batch of step {0.step:,} is skipped".format,
-    events.BuffersReduced: lambda each: (
-        f"smaller input buffers from step {each.step:,} on: {', '.join(each.buffers)}"
-    ),
-    events.CheckpointCommitted: lambda each: (
-        f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
-    ),
-    events.CheckpointFailed: lambda each: f"saving step {each.step:,} failed: {_short(each.error)}",
-    events.CheckpointQuarantined: "{0.path} was set aside: {0.reason}".format,
-    events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
-    events.ExceptionRaised: _raised,
-    events.ExhaustionForecast: _exhaustion,
-    events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
-    events.InputExhausted: "the input ran out after {0.steps} of {0.expected_steps} steps".format,
-    events.InstrumentationUnavailable: lambda each: _short(each.reason),
-    events.NonFiniteLocated: lambda each: (
-        f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
-    ),
-    events.NonFiniteLoss: _became_bad,
-    events.NonFiniteWeights: "weights were not finite at step {0.step:,}".format,
-    events.Notice: lambda each: _short(each.message),
-    events.PrecisionReduced: "{0.policy} from step {0.step:,} on".format,
-    events.RestartPlanned: lambda each: (
-        f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
-    ),
-    events.RestartRefused: lambda each: f"not restarted: {_short(each.reason)}",
-    events.Restored: "resumed at step {0.step:,}".format,
-    events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
-    events.RolledBack: "rolled back to step {0.to_step:,} ({0.action})".format,
-    events.StopDeadlinePassed: "no step ended within {0.waited_seconds:.0f} s ({0.reason})".format,
-    events.StopRequested: _stop_requested,
-    events.StopTrainingSet: lambda each: (
-        f"{each.callback or _source(each)} ended the training at step {each.step:,}"
-    ),
-    events.ThreadFailed: lambda each: (
-        f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
-    ),
-    events.TrainerExited: _trainer_exited,
-    events.TrainerStopped: "stopped after step {0.step:,}".format,
-    events.TrainingStalled: lambda each: (
-        f"the training hung at step {each.step:,}, {phrases.shorten(each.place)}"
-    ),
-    events.TrainingWentOn: "continued after {0.seconds:.0f} s without progress".format,
-    events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
-    events.WorkerDied: lambda each: (
-        f"data worker {each.pid} "
-        + (f"was killed by {each.signal}" if each.signal else f"returned {each.exit_code}")
-    ),
+_NEWS: Mapping[MarkKind | None, Mapping[type[events.Event], Callable[[Any], str]]] = {
+    MarkKind.CHECKPOINT: {
+        events.CheckpointCommitted: lambda each: (
+            f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
+        ),
+    },
+    MarkKind.RESUME: {
+        events.BatchDivided: "batches in {0.parts} parts from step {0.step:,} on".format,
+        events.BuffersReduced: lambda each: (
+            f"smaller input buffers from step {each.step:,} on: {', '.join(each.buffers)}"
+        ),
+        events.PrecisionReduced: "{0.policy} from step {0.step:,} on".format,
+        events.Restored: "resumed at step {0.step:,}".format,
+        events.RestartPlanned: lambda each: (
+            f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
+        ),
+        events.RolledBack: "rolled back to step {0.to_step:,} ({0.action})".format,
+        events.TrainingWentOn: "continued after {0.seconds:.0f} s without progress".format,
+    },
+    MarkKind.STOP: {
+        events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
+        events.StopRequested: _stop_requested,
+        events.StopTrainingSet: lambda each: (
+            f"{each.callback or _source(each)} ended the training at step {each.step:,}"
+        ),
+        events.TrainerStopped: "stopped after step {0.step:,}".format,
+    },
+    MarkKind.FAULT: {
+        events.CheckpointFailed: lambda each: (
+            f"saving step {each.step:,} failed: {_short(each.error)}"
+        ),
+        events.ExceptionRaised: _raised,
+        events.InputExhausted: lambda each: (
+            f"the input ran out after {each.steps} of {each.expected_steps} steps"
+        ),
+        events.NonFiniteLoss: _became_bad,
+        events.NonFiniteWeights: "weights were not finite at step {0.step:,}".format,
+        events.StopDeadlinePassed: lambda each: (
+            f"no step ended within {each.waited_seconds:.0f} s ({each.reason})"
+        ),
+        events.ThreadFailed: lambda each: (
+            f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
+        ),
+        events.TrainingStalled: lambda each: (
+            f"the training hung at step {each.step:,}, {phrases.shorten(each.place)}"
+        ),
+        events.WorkerDied: lambda each: (
+            f"data worker {each.pid} "
+            + (f"was killed by {each.signal}" if each.signal else f"returned {each.exit_code}")
+        ),
+    },
+    MarkKind.WARNING: {
+        events.BatchSkipped: "the batch of step {0.step:,} is skipped".format,
+        events.CheckpointQuarantined: "{0.path} was set aside: {0.reason}".format,
+        events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
+        events.ExhaustionForecast: _exhaustion,
+        events.InstrumentationUnavailable: lambda each: _short(each.reason),
+        events.Notice: lambda each: _short(each.message),
+        events.RestartRefused: lambda each: f"not restarted: {_short(each.reason)}",
+        events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
+        events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
+    },
+    MarkKind.END: {
+        events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
+        events.TrainerExited: _trainer_exited,
+    },
+    # Found out afterwards, and no part of the attempt.
+    None: {
+        events.NonFiniteLocated: lambda each: (
+            f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
+        ),
+    },
 }
+_BY_EVENT = {event: (kind, words) for kind, row in _NEWS.items() for event, words in row.items()}

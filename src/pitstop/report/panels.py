@@ -12,7 +12,16 @@ from pitstop.flight import series
 from pitstop.flight.sample import Sample, memory_limit_bytes, memory_place
 from pitstop.journal import Entry
 from pitstop.report import timeline
-from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
+from pitstop.report.timeline import (
+    Panel,
+    Point,
+    Series,
+    Timeline,
+    Unit,
+    marks,
+    panels_with_values,
+    thin,
+)
 from pitstop.steps import StepRecord
 
 COLUMNS = 120  # spans of time that a line is thinned to
@@ -21,6 +30,22 @@ _LARGEST = 1e300
 _VALIDATION = "val_"
 _MOST_METRICS = 2
 _NOT_METRICS = ("loss", "learning_rate", "lr")
+
+
+def timeline_of(
+    own: Sequence[Entry],
+    records: Sequence[StepRecord],
+    samples: Sequence[Sample],
+    now_seconds: float = 0.0,
+    forecasts: Sequence[ExhaustionForecast] = (),
+) -> Timeline:
+    """What is drawn of an attempt; `now_seconds` and `forecasts` of one that is under way."""
+    stepped = [each.time_seconds for each in records[-1:]]
+    sampled = [each.time_seconds for each in samples[-1:]]
+    ended = max(now_seconds, own[-1].time_seconds, *stepped, *sampled)
+    panels = (*training_panels(records, own, ended), *resource_panels(samples))
+    drawn = tuple(forecast_drawn(panel, forecasts, ended) for panel in panels)
+    return Timeline(own[0].time_seconds, ended, drawn, marks(own))
 
 
 def training_panels(

@@ -9,9 +9,8 @@ from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import groupby
 
-from pitstop import events
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.event_words import in_words
+from pitstop.diagnosis.event_words import MarkKind, news_of
 from pitstop.journal import Entry
 from pitstop.record import Frozen
 
@@ -45,17 +44,6 @@ class Unit(StrEnum):
     BYTES = "bytes"
     SHARE = "share"
     PER_SECOND = "per second"
-
-
-class MarkKind(StrEnum):
-    """What sort of thing happened; each has a sign of its own."""
-
-    CHECKPOINT = "checkpoint"
-    RESUME = "resume"
-    STOP = "stop"
-    WARNING = "warning"
-    FAULT = "fault"
-    END = "end"
 
 
 class Series(Frozen):
@@ -169,53 +157,10 @@ def _corners(points: list[Point]) -> list[Point]:
     )
 
 
-_EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
-    MarkKind.CHECKPOINT: (events.CheckpointCommitted,),
-    MarkKind.RESUME: (
-        events.BatchDivided,
-        events.BuffersReduced,
-        events.PrecisionReduced,
-        events.Restored,
-        events.RestartPlanned,
-        events.RolledBack,
-        events.TrainingWentOn,
-    ),
-    MarkKind.STOP: (
-        events.ExitCalled,
-        events.StopRequested,
-        events.StopTrainingSet,
-        events.TrainerStopped,
-    ),
-    MarkKind.FAULT: (
-        events.CheckpointFailed,
-        events.ExceptionRaised,
-        events.InputExhausted,
-        events.NonFiniteLoss,
-        events.NonFiniteWeights,
-        events.StopDeadlinePassed,
-        events.ThreadFailed,
-        events.TrainingStalled,
-        events.WorkerDied,
-    ),
-    MarkKind.WARNING: (
-        events.BatchSkipped,
-        events.CheckpointQuarantined,
-        events.DivisionRefused,
-        events.ExhaustionForecast,
-        events.InstrumentationUnavailable,
-        events.Notice,
-        events.RestartRefused,
-        events.RollbackRefused,
-        events.UploadFailed,
-    ),
-    MarkKind.END: (events.AttemptEnded, events.TrainerExited),
-}
-_KINDS = {event: kind for kind, found in _EVENTS.items() for event in found}
-
-
 def marks(entries: Iterable[Entry]) -> tuple[Mark, ...]:
     return tuple(
         Mark(entry.time_seconds, kind, text)
         for entry in entries
-        if (kind := _KINDS.get(type(entry.event))) and (text := in_words(entry.event))
+        for kind, text in (news_of(entry.event),)
+        if kind and text
     )

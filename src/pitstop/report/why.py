@@ -14,8 +14,8 @@ from pitstop.errors import RunNotFound
 from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.record import Frozen
-from pitstop.report.panels import resource_panels, training_panels
-from pitstop.report.timeline import Timeline, marks
+from pitstop.report.panels import timeline_of
+from pitstop.report.timeline import Timeline
 from pitstop.store.run_folder import ATTEMPTS_DIR
 
 _GOES_ON = ("running", "stopped", "completed")
@@ -100,13 +100,7 @@ def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Ti
     found = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
     # The clock of the machine may have been set back meanwhile.
     records = sorted(found, key=lambda each: each.time_seconds)
-    started = evidence.entries[0].time_seconds
-    known = [evidence.entries[-1].time_seconds]
-    known += [each.time_seconds for each in records[-1:]]
-    known += [each.time_seconds for each in samples[-1:]]
-    ended = max(known)
-    panels = (*training_panels(records, evidence.entries, ended), *resource_panels(samples))
-    return Timeline(started, ended, panels, marks(evidence.entries))
+    return timeline_of(evidence.entries, records, samples)
 
 
 def last_step(run_dir: Path, attempt: int) -> int:

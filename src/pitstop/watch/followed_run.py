@@ -12,8 +12,8 @@ from pitstop.events import AttemptEnded, StopRequested, TrainerConnected
 from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.journal import Entry, events_of
-from pitstop.report.panels import forecast_drawn, resource_panels, training_panels
-from pitstop.report.timeline import Timeline, marks
+from pitstop.report.panels import timeline_of
+from pitstop.report.timeline import Timeline
 from pitstop.steps import FILE_NAME
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder, open_existing
@@ -76,14 +76,8 @@ class FollowedRun:
         curve, tail = self._followed()
         curve.refresh()
         tail.refresh()
-        records, samples = curve.records(), tail.samples
-        known = [own[-1].time_seconds, *(each.time_seconds for each in records[-1:])]
-        known += [each.time_seconds for each in samples[-1:]]
-        ended = max([*known, time.time()] if self.is_live else known)
-        panels = (*training_panels(records, own, ended), *resource_panels(samples))
-        forecasts = tail.forecasts if self.is_live else []
-        drawn = tuple(forecast_drawn(panel, forecasts, ended) for panel in panels)
-        return Timeline(own[0].time_seconds, ended, drawn, marks(own))
+        live = (time.time(), tail.forecasts) if self.is_live else ()
+        return timeline_of(own, curve.records(), tail.samples, *live)
 
     def forecasts(self) -> list[str]:
         found = self._followed()[1].forecasts if self.is_live and self.attempt else []

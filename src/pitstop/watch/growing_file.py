@@ -93,15 +93,10 @@ class SampleTail:
 
 
 _RECORD = np.dtype(
-    [
-        ("step", "<u8"),
-        ("fit", "<u4"),
-        ("epoch", "<u4"),
-        ("loss", "<f8"),
-        ("time", "<f8"),
-        ("metrics", "<u4"),
-        ("reserved", "<u4"),
-    ]
+    {
+        "names": ["step", "fit", "epoch", "loss", "time", "metrics", "reserved"],
+        "formats": ["<u8", "<u4", "<u4", "<f8", "<f8", "<u4", "<u4"],
+    }
 )
 """The layout that `pitstop.steps` describes."""
 _MOST_SPANS = 256

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.report.page.plot import (
     HEIGHT,
     WIDTH,
@@ -21,7 +22,7 @@ from pitstop.report.page.plot import (
     shows_limit,
     time_ticks,
 )
-from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Unit
+from pitstop.report.timeline import Mark, Panel, Series, Unit
 
 
 def _figure(panel: Panel, *marks: Mark) -> Element:

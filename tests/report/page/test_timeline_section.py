@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.report.page.timeline_section import fold, script_text, timeline_section
-from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Timeline, Unit
+from pitstop.report.timeline import Mark, Panel, Series, Timeline, Unit
 
 _SAVED = [Mark(float(i), MarkKind.CHECKPOINT, f"step {i} saved") for i in range(1, 101)]
 _KILLED = Mark(100.5, MarkKind.END, "killed by </script><b>")

@@ -8,9 +8,10 @@ from dataclasses import replace
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.record import Frozen
 from pitstop.report.page.element import Child, element
-from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit, value_text
+from pitstop.report.timeline import Mark, Panel, Point, Series, Unit, value_text
 
 _NICE = (1.0, 2.0, 5.0, 10.0)
 _LOGARITHMIC_FROM = 50.0

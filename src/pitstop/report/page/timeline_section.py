@@ -8,11 +8,12 @@ from dataclasses import replace
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
+from pitstop.diagnosis.event_words import MarkKind
 from pitstop.durations import duration
 from pitstop.events import JsonValue
 from pitstop.report.page.element import element, plain, text_with_code
 from pitstop.report.page.plot import Scale, axis, figure, time_ticks
-from pitstop.report.timeline import Mark, MarkKind, Panel, Timeline, clock
+from pitstop.report.timeline import Mark, Panel, Timeline, clock
 
 _SIGNS = {
     MarkKind.CHECKPOINT: "◆",
