@@ -9,6 +9,7 @@ import pytest
 
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingVerdict, match
+from pitstop.record import build
 
 DRAWN = {"random streams": "s0", "first weights": "w0"}
 TRIAL = Identity(
@@ -190,6 +191,6 @@ def test_what_follows_a_training_that_went_another_way_is_proven_or_trained() ->
 
 
 def test_an_identity_is_what_was_written() -> None:
-    assert Identity.from_json(json.loads(json.dumps(TRIAL.to_json()))) == TRIAL
+    assert build(Identity, "identity", json.loads(json.dumps(vars(TRIAL)))) == TRIAL
     with pytest.raises(ValueError, match="identity"):
-        Identity.from_json({**TRIAL.to_json(), "frames": [1]})
+        build(Identity, "identity", {"frames": [1]})

@@ -151,7 +151,7 @@ def recorder(folder: Path, beacon: Beacon) -> FlightRecorder:
 
 def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     beacon = Beacon.create()
-    beacon.write_plan(0, 10, 100, 1)
+    beacon.write_plan(0, 10, 100)
     beacon.write_position(42, 2, 5, time.monotonic_ns(), 0.25)
     beacon.write_phase(Phase.TRAIN)
     flight, witness = recorder(tmp_path, beacon), Witness(5)

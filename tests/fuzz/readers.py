@@ -16,6 +16,7 @@ from pitstop.engine.identity import Identity
 from pitstop.errors import FormatTooNew, PeerClosed
 from pitstop.link.beacon import SIZE_BYTES, Beacon
 from pitstop.link.wire import pair
+from pitstop.record import build
 from pitstop.store import manifest
 
 _ARRAYS = {"python/0": memoryview(bytes(64))}
@@ -55,7 +56,7 @@ def _read_state(text: bytes) -> None:
         state = json.loads(text)
         python_state.decode(state, _ARRAYS)
         if isinstance(state, dict) and isinstance(state.get("identity"), dict):
-            Identity.from_json(state["identity"])
+            build(Identity, "identity", state["identity"])
 
 
 def _read_beacon(data: bytes) -> None:
@@ -130,7 +131,7 @@ _EVENTS = (
 )
 _STATE = {
     "position": {"step": 7, "fit": 0, "epoch": 1, "step_in_epoch": 3},
-    "identity": Identity(frames=("train.py",), random={"weights": "00"}).to_json(),
+    "identity": vars(Identity(frames=("train.py",), random={"weights": "00"})),
     "values": [
         {"$float": "nan"},
         {"$tuple": [1, {"$bytes": "AAAA"}]},

@@ -32,7 +32,6 @@ PROGRESS = st.builds(
     fit=COUNTS,
     epochs=COUNTS,
     steps_per_epoch=COUNTS,
-    steps_this_attempt=COUNTS,
     step_seconds=st.floats(0, 1e6),
     snapshot_step=st.integers(-1, 2**63 - 1),
     replay_step=COUNTS,
@@ -43,7 +42,7 @@ PROGRESS = st.builds(
 
 def write(beacon: Beacon, p: Progress) -> None:
     beacon.write_position(p.step, p.epoch, p.step_in_epoch, p.boundary_ns, p.loss)
-    beacon.write_plan(p.fit, p.epochs, p.steps_per_epoch, p.steps_this_attempt)
+    beacon.write_plan(p.fit, p.epochs, p.steps_per_epoch)
     beacon.write_step_seconds(p.step_seconds)
     beacon.write_replay(p.replay_step, p.replayed_batches, p.batches_to_replay)
     beacon.write_phase(p.phase)

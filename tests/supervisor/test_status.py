@@ -16,7 +16,7 @@ def _beacon(loss: float = 0.25) -> Beacon:
     beacon = Beacon.create()
     beacon.write_phase(Phase.TRAIN)
     beacon.write_position(130, 1, 30, 5, loss)
-    beacon.write_plan(0, 3, 100, 130)
+    beacon.write_plan(0, 3, 100)
     beacon.write_step_seconds(0.1)
     return beacon
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
@@ -44,15 +43,6 @@ class Identity(Frozen):
     digested: bool = False  # the digests cover the data; not where code makes it while it is read
     # of a notebook: digests of the cell that trains, and of the code that it runs
     cells: dict[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        values = dataclasses.asdict(self)
-        return {name: [*each] if type(each) is tuple else each for name, each in values.items()}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Identity:
-        """Reads what `to_json` made, but for unknown members; ValueError where one is malformed."""
-        return build(cls, "identity", record)
 
 
 class Difference(Frozen):
@@ -97,7 +87,7 @@ class RestorePoint(Frozen):
         info = point["info"]
         described = info.get("identity", {})
         try:
-            identity = Identity.from_json(described)
+            identity = build(Identity, "identity", described)
         except ValueError:
             # Nobody of ours wrote it: it is like no training that there is.
             identity = Identity()

@@ -65,7 +65,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
         },
         "versions": run.versions,
         "time_seconds": time.time(),
-        "identity": run.identity.to_json() if run.identity else {},
+        "identity": vars(run.identity) if run.identity else {},
         **held.state,
         "random": encoder.encode(run.streams.capture()),
         "fit_random": encoder.encode(run.random_before),

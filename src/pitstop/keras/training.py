@@ -264,7 +264,7 @@ class Training:
     def _publish_plan(self, run: FitRun) -> None:
         epochs = int(run.callbacks.params.get("epochs") or 0)
         steps = run.epoch_iterator.num_batches
-        self.session.beacon.write_plan(run.position.fit, epochs, steps or 0, 0)
+        self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
         held = [*run.input.large_buffers, *run.validation.large_buffers]
         self.session.report(FitStarted(run.position.fit, epochs, steps, run.data, held))
 

@@ -21,7 +21,7 @@ _VERSION = 2
 
 _HEADER = struct.Struct("<QQ")
 _POSITION = struct.Struct("<QQQqd")  # step, epoch, step_in_epoch, boundary_ns, loss
-_PLAN = struct.Struct("<QQQQ")  # fit, epochs, steps_per_epoch, steps_this_attempt
+_PLAN = struct.Struct("<QQQ")  # fit, epochs, steps_per_epoch
 _REPLAY = struct.Struct("<QQQ")  # step, batches drawn again, batches to draw again
 _WORD = struct.Struct("<Q")
 _SIGNED = struct.Struct("<q")
@@ -89,7 +89,6 @@ class Progress(Frozen):
     fit: int
     epochs: int
     steps_per_epoch: int  # 0 when the input does not know its length
-    steps_this_attempt: int
     step_seconds: float  # smoothed time between boundaries, 0 before the second
     snapshot_step: int  # step of the newest complete snapshot, -1 when none
     replay_step: int = 0  # step whose place in the input is being found, while RESTORING
@@ -149,10 +148,8 @@ class Beacon:
     ) -> None:
         self.put(_AT_POSITION, _POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
 
-    def write_plan(
-        self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
-    ) -> None:
-        self.put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
+    def write_plan(self, fit: int, epochs: int, steps_per_epoch: int) -> None:
+        self.put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch)
 
     def take_training(self, at_least: int = 0) -> int:
         """The number of a training that begins, from 0 over all processes of the attempt."""
@@ -230,7 +227,7 @@ class Beacon:
         step, epoch, step_in_epoch, boundary_ns, loss = _POSITION.unpack_from(
             self.page, _AT_POSITION
         )
-        fit, epochs, steps_per_epoch, steps_this_attempt = _PLAN.unpack_from(self.page, _AT_PLAN)
+        fit, epochs, steps_per_epoch = _PLAN.unpack_from(self.page, _AT_PLAN)
         replay_step, replayed, to_replay = _REPLAY.unpack_from(self.page, _AT_REPLAY)
         return Progress(
             step=step,
@@ -242,7 +239,6 @@ class Beacon:
             fit=fit,
             epochs=epochs,
             steps_per_epoch=steps_per_epoch,
-            steps_this_attempt=steps_this_attempt,
             step_seconds=_REAL.unpack_from(self.page, _AT_STEP_SECONDS)[0],
             snapshot_step=_SIGNED.unpack_from(self.page, _AT_SNAPSHOT_STEP)[0],
             replay_step=replay_step,

@@ -111,7 +111,7 @@ class Run:
 
     def _train(self, count: int | None) -> Iterator[int]:
         beacon, loop = self._session.beacon, self._loop
-        beacon.write_plan(loop.index, 1, count or 0, 0)
+        beacon.write_plan(loop.index, 1, count or 0)
         loop.begin(count)
         OUTSIDE.begin(self._state.doubt)
         OUTSIDE.begin_steps()

@@ -12,7 +12,7 @@ import numpy as np
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import is_changed
 from pitstop.engine.python_state import Encoder, decode
-from pitstop.record import Frozen
+from pitstop.record import Frozen, build
 from pitstop.tensorflow import private
 
 _VALUES_EACH = 16
@@ -82,11 +82,11 @@ class LoopIdentity(Frozen):
     first_step: FirstStep
 
     def to_json(self, encoder: Encoder) -> dict[str, Any]:
-        return {"place": self.place.to_json(), "first_step": encoder.encode(self.first_step)}
+        return {"place": vars(self.place), "first_step": encoder.encode(self.first_step)}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> LoopIdentity:
-        return cls(Identity.from_json(saved["place"]), decode(saved["first_step"], arrays))
+        return cls(build(Identity, "identity", saved["place"]), decode(saved["first_step"], arrays))
 
 
 def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:

@@ -188,7 +188,7 @@ class SessionCourse:
         session, level = self._session, self._kept.level
         self._index = session.trainings.next_index()
         SessionCourse._trained, SessionCourse._saved = True, self._kept.saved
-        session.beacon.write_plan(self._index, 1, 0, 0)
+        session.beacon.write_plan(self._index, 1, 0)
         session.report(FitStarted(self._index, 1, None, {"adapter": LOOPS[2]}))
         session.report(LevelKnown(level.level, level.reason))
         session.beacon.write_phase(Phase.FIRST_STEP)

@@ -133,7 +133,7 @@ class Trainer:
         first = self.restore()
         self.event(FitStarted(0, 1, options.steps))
         self.event(LevelKnown("exact"))
-        self.beacon.write_plan(0, 1, options.steps, 0)
+        self.beacon.write_plan(0, 1, options.steps)
         self.beacon.write_phase(Phase[options.phase])
         for step in range(first + 1, options.steps + 1):
             time.sleep(options.step_seconds)
@@ -148,7 +148,6 @@ class Trainer:
         self.chain = hashlib.sha256(self.chain + step.to_bytes(8)).digest()
         say(f"step {step}")
         self.beacon.write_position(step, 0, step, time.monotonic_ns(), 1.0 / step)
-        self.beacon.write_plan(0, 1, options.steps, step - first)
         self.beacon.write_step_seconds(options.step_seconds)
         if step == options.stalls_at:
             stand_still()

@@ -16,10 +16,9 @@ from pitstop.supervisor.lifecycle.deadline import (
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 
 
-def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progress:
+def _progress(phase: Phase, step_seconds: float = 0.0) -> Progress:
     beacon = Beacon.create()
     beacon.write_phase(phase)
-    beacon.write_plan(0, 1, 0, steps)
     beacon.write_step_seconds(step_seconds)
     return beacon.progress()
 
@@ -29,8 +28,7 @@ def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progr
     [
         (_progress(Phase.TRAIN), False, 30.0),
         (_progress(Phase.STARTING), True, 0.5),
-        (_progress(Phase.FIRST_STEP, steps=0), True, 1.0),
-        (_progress(Phase.FIRST_STEP, steps=1), True, 30.0),
+        (_progress(Phase.FIRST_STEP), True, 1.0),
         (_progress(Phase.TRAIN, step_seconds=0.01), True, 5.0),
         (_progress(Phase.TRAIN, step_seconds=0.5), True, 10.0),
         (_progress(Phase.TRAIN, step_seconds=60.0), True, 30.0),
@@ -50,7 +48,7 @@ def test_wait_follows_what_could_be_lost(
 
 @pytest.mark.parametrize("phase", Phase)
 def test_grace_is_the_longest_wait_for_a_boundary(phase: Phase) -> None:
-    wait = patience(_progress(phase, 0, 9.0), connected=True, stopped=False, grace_seconds=0.1)
+    wait = patience(_progress(phase, 9.0), connected=True, stopped=False, grace_seconds=0.1)
     assert wait.seconds <= 0.1
 
 

@@ -181,7 +181,6 @@ def _mark(progress: Progress) -> tuple[int, ...]:
         progress.fit,
         progress.epoch,
         progress.step,
-        progress.steps_this_attempt,
         progress.phase,
         progress.replayed_batches,
         progress.pulses,

@@ -66,7 +66,7 @@ def patience(
         return Patience(grace_seconds, "the script did not end after the signal")
     if progress.phase is Phase.STARTING or idle:
         return Patience(min(_STARTING_SECONDS, grace_seconds), "no training was running")
-    if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
+    if progress.phase is Phase.FIRST_STEP:
         seconds = min(_FIRST_STEP_SECONDS, grace_seconds)
         return Patience(seconds, "the first step was still being prepared; nothing was lost")
     if progress.phase is Phase.TRAIN:
