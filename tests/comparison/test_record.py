@@ -73,7 +73,7 @@ def test_arrays_count_by_their_content(tensor: str, name: str) -> None:
 
 def test_what_a_callback_refers_to_counts_as_its_own() -> None:
     def referring(content: list[float]) -> dict[str, Any]:
-        node = {"kind": "list", "form": "list", "content": {"$all": content}}
+        node = {"kind": "list", "form": "list", "content": content}
         itself = {"kind": "list", "form": "list", "content": [{"$ref": "itself"}]}
         state = _with(("fit", "objects"), {"cut": {"losses": node, "itself": itself}})
         attributes = {"loss": {"$ref": "losses"}, "all": {"$ref": "itself"}}

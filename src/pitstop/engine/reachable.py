@@ -118,15 +118,13 @@ def _walk(
 def _named_in(
     code: types.CodeType, named: Mapping[str, Any], kinds: tuple[type, ...]
 ) -> Iterator[Reference]:
-    values = [named[name] for name in code.co_names if name in named]
-    modules = [vars(each) for each in values if issubclass(type(each), types.ModuleType)]
-    for scope in (named, *modules):
-        for name in code.co_names:
-            if issubclass(type(scope.get(name)), (*kinds, types.FunctionType)):
-                yield name, scope[name]
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _named_in(inner, named, kinds)
+    for each in codes_in(code):
+        values = [named[name] for name in each.co_names if name in named]
+        modules = [vars(value) for value in values if issubclass(type(value), types.ModuleType)]
+        for scope in (named, *modules):
+            for name in each.co_names:
+                if issubclass(type(scope.get(name)), (*kinds, types.FunctionType)):
+                    yield name, scope[name]
 
 
 def references(
@@ -288,5 +286,12 @@ def _is_user_module(name: str, module: types.ModuleType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> frozenset[str]:
-    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return frozenset(code.co_names).union(*map(names_in, inner))
+    return frozenset(name for each in codes_in(code) for name in each.co_names)
+
+
+def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code itself, and that of the functions in it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from codes_in(inner)

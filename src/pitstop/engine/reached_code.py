@@ -21,7 +21,7 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.engine.reachable import cells_of, names_of, user_modules
+from pitstop.engine.reachable import cells_of, codes_in, names_in, names_of, user_modules
 from pitstop.engine.script_state.holder import fields_of, is_plain_object
 
 _MAIN = "__main__"
@@ -71,7 +71,7 @@ class _Walk:
         self._seen: list[Any] = []
 
     def follow_names(self, code: types.CodeType, names: Mapping[str, Any]) -> None:
-        for inner in _codes(code):
+        for inner in codes_in(code):
             for name in inner.co_names:
                 if name in names:
                     self.reach_members(name, names[name])
@@ -170,11 +170,13 @@ class _Walk:
                         self.reach_members(name, each)
 
     def _add_plain(self, name: str, code: types.CodeType, names: Mapping[str, Any]) -> None:
-        inside = sorted({each for part in _codes(code) for each in part.co_names})
-        outside = (each for each in inside if each in names and each not in _ENVIRONMENT)
+        inside = names_in(code)
+        outside = (each for each in sorted(inside) if each in names and each not in _ENVIRONMENT)
         self._add(name, describe({each: _plain_in(names[each]) for each in outside}))
         if not _ENVIRONMENT.isdisjoint(inside):
-            texts = {each for part in _codes(code) for each in part.co_consts if type(each) is str}
+            texts = {
+                each for part in codes_in(code) for each in part.co_consts if type(each) is str
+            }
             told = (key for key in texts & os.environ.keys() if not key.startswith(_OF_THE_JOB))
             read = {key: os.environ[key] for key in told}
             # Folders and numbers of jobs are other ones in each attempt.
@@ -205,10 +207,3 @@ def _plain_in(value: Any, depth: int = _MOST_DEPTH) -> Any:
     if not isinstance(members, list | tuple) or depth == 0:
         return None
     return [_plain_in(each, depth - 1) for each in members[:_MOST_MEMBERS]]
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _codes(inner)

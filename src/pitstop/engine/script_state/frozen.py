@@ -84,9 +84,6 @@ _MARKS: Marks = {
     "$function": Function,
     "$tensor": Tensor,
     "$record": lambda parts: Record(parts[0], tuple(parts[1:])),
-    # Of an older Pitstop: a tuple with one of these in it, and a collection with none.
-    "$items": tuple,
-    "$all": lambda content: content,
 }
 
 
