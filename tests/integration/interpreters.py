@@ -20,6 +20,10 @@ _PATH = HERE / "forking_interpreter.py"
 _SERVER = f"exec(compile(open({os.fspath(_PATH)!r}).read(), '<forking interpreter>', 'exec'))"
 
 
+_ADAPTERS = ("pitstop.keras.instrumentation", "pitstop.replay.install")
+"""They only define something; a script that is not watched does not see them."""
+
+
 @contextmanager
 def forking(*modules: str, **variables: str) -> Iterator[str]:
     """A `python` whose scripts find these modules imported, as long as it is needed.
@@ -31,7 +35,7 @@ def forking(*modules: str, **variables: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="forks-") as name:
         folder = Path(name)
         socket = folder / "socket"
-        words = (sys.executable, "-c", _SERVER, str(socket), *modules)
+        words = (sys.executable, "-c", _SERVER, str(socket), *modules, *_ADAPTERS)
         environment = launch.environment(
             PYTHONHASHSEED=HASH_SEED, OPENBLAS_NUM_THREADS="1", **variables
         )

@@ -10,7 +10,7 @@ from pitstop.events import LevelKnown
 from tests.integration.chain import BY_COST, Chain, interrupt_everywhere
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline, Interpreter
-from tests.integration.keras_run import OUT, REAL, KerasRun
+from tests.integration.keras_run import OUT, KerasRun
 
 DECIDING = ("--validation", "--callbacks")
 
@@ -107,8 +107,7 @@ def test_interrupted_run_ends_with_the_same_bits(
     name: str, tmp_path: Path, baseline: Baseline, forked: Interpreter
 ) -> None:
     chain = CHAINS[name]
-    interpreter = REAL if chain.paced else forked
-    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments), interpreter)
+    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments), forked)
 
 
 def test_an_input_whose_state_costs_too_much_is_replayed(

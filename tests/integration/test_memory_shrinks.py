@@ -19,6 +19,7 @@ from pitstop.events import (
     TrainerExited,
 )
 from tests.integration.compare import assert_identical
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.machine import limited_memory
 from tests.integration.supervisor import launch
@@ -44,11 +45,13 @@ def _with_little_memory(run: KerasRun) -> subprocess.CompletedProcess[bytes]:
         )
 
 
-def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_path: Path) -> None:
+def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     for folder in (whole, parted):
         folder.mkdir()
-    launch.run_alone(whole, sys.executable, EXAMPLE)
+    launch.run_alone(whole, *forked, EXAMPLE)
     run = KerasRun(parted, str(EXAMPLE), (), ("--on-oom", "shrink"))
     ended = _with_little_memory(run)
     assert ended.returncode == 0, ended.stderr.decode()
@@ -88,10 +91,10 @@ def test_a_smaller_dtype_is_tried_once_where_it_is_allowed(tmp_path: Path) -> No
     ],
 )
 def test_an_input_that_holds_too_much_finishes_with_the_same_bits(
-    kind: str, buffer: str, tmp_path: Path
+    kind: str, buffer: str, tmp_path: Path, forked: Interpreter
 ) -> None:
     expected = tmp_path / "expected.npz"
-    launch.run_alone(tmp_path, sys.executable, SCRIPTS / "large_input.py", expected, kind)
+    launch.run_alone(tmp_path, *forked, SCRIPTS / "large_input.py", expected, kind)
     run = KerasRun(tmp_path, "large_input.py", ("out.npz", kind), ("--on-oom", "shrink"))
     ended = _with_little_memory(run)
     assert ended.returncode == 0, ended.stderr.decode()

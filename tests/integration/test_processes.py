@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import FitRestored, Notice, Restored, TrainerConnected
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import finish, run_alone, until
 
@@ -18,9 +19,11 @@ STEPS_OF_A_FOLD = 20
 
 
 @pytest.mark.timeout(240)
-def test_one_process_after_the_other_is_stopped_killed_and_resumed(tmp_path: Path) -> None:
+def test_one_process_after_the_other_is_stopped_killed_and_resumed(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     run = KerasRun(tmp_path, "folds.py", ("one-by-one",), ("--every", "1steps"))
-    expected = run_alone(tmp_path, sys.executable, SCRIPTS / "folds.py", "one-by-one").stdout
+    expected = run_alone(tmp_path, *forked, SCRIPTS / "folds.py", "here").stdout
     # In the second process, then in the third.
     assert run.attempt("--halt-at-step", "27").returncode == 75
     assert run.saved_step(1) == 27

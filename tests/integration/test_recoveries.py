@@ -33,11 +33,11 @@ def _run(folder: Path, name: str, *options: str) -> KerasRun:
 
 
 @pytest.mark.xdist_group("hangs")
-def test_a_killed_data_worker_costs_seconds_and_no_bit(tmp_path: Path) -> None:
+def test_a_killed_data_worker_costs_seconds_and_no_bit(tmp_path: Path, forked: Interpreter) -> None:
     whole, struck = tmp_path / "whole", tmp_path / "struck"
     whole.mkdir()
     (whole / "worker-died").touch()
-    launch.run_alone(whole, sys.executable, EXAMPLES / "recover_data_worker.py")
+    launch.run_alone(whole, *forked, EXAMPLES / "recover_data_worker.py")
     run = _run(struck, "recover_data_worker.py", "--restarts", "3")
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr

@@ -96,13 +96,13 @@ def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path, forked: In
 
 
 @pytest.mark.timeout(300)
-def test_a_loop_that_seeds_nothing(tmp_path: Path) -> None:
+def test_a_loop_that_seeds_nothing(tmp_path: Path, forked: Interpreter) -> None:
     """Weights, the order of its batches and its noise are those of its run."""
     outs = []
     for name, faults in (("whole", ""), ("cut", "kill@batch:13 stop@batch:24")):
         folder = tmp_path / name
         folder.mkdir()
-        run = _run_of(folder, "tape", faults, unseeded=True)
+        run = _run_of(folder, "tape", faults, forked, unseeded=True)
         codes = [run.attempt().returncode for _ in range(1 + len(faults.split()))]
         assert codes[-1] == 0, codes
         assert run.last(LevelKnown).level == "exact_by_replay", run.last(LevelKnown)

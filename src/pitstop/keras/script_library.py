@@ -136,6 +136,9 @@ def names_set_by_libraries(kind: type) -> frozenset[str]:
     return frozenset().union(*(_names_set_in(base) for base in bases))
 
 
+_STORE_ATTR = dis.opmap["STORE_ATTR"]
+
+
 @functools.lru_cache(maxsize=1024)
 def _names_set_in(base: type) -> frozenset[str]:
     # Down to the library's own code: methods are wrapped, by Keras and by hooks.
@@ -148,7 +151,8 @@ def _names_set_in(base: type) -> frozenset[str]:
     return frozenset(
         str(each.argval)
         for code in codes
-        if code is not None
+        # To disassemble takes long, and few methods set an attribute.
+        if code is not None and _STORE_ATTR in code.co_code[::2]
         for each in dis.get_instructions(code)
-        if each.opname == "STORE_ATTR"
+        if each.opcode == _STORE_ATTR
     )

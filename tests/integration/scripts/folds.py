@@ -1,14 +1,15 @@
 """Trains each fold in a process of its own, as one does to get its memory back.
 
-    folds.py one-by-one|at-once [--skip N]
+    folds.py one-by-one|at-once|here [--skip N]
 
-Prints what each came to.  With --skip the first folds are left out, as a script does that finds
-their results.
+Prints what each came to; `here` trains them without processes.  With --skip the first folds are
+left out, as a script does that finds their results.
 """
 
 import argparse
 import multiprocessing
 import os
+import queue
 import time
 import zlib
 
@@ -37,9 +38,15 @@ def train(fold, results):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("order", choices=("one-by-one", "at-once"))
+    parser.add_argument("order", choices=("one-by-one", "at-once", "here"))
     parser.add_argument("--skip", type=int, default=int(os.environ.get("SAMPLE_SKIP", "0")))
     options = parser.parse_args()
+    if options.order == "here":
+        results = queue.SimpleQueue()
+        for fold in range(options.skip, FOLDS):
+            train(fold, results)
+            print(*results.get(), flush=True)
+        return
     results = multiprocessing.Queue()
     processes = [
         multiprocessing.Process(target=train, args=(fold, results))
