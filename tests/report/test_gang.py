@@ -51,6 +51,16 @@ def test_where_nobody_failed_the_leader_stands_first() -> None:
     assert found.to_json()["first_failed"] is None
 
 
+def test_a_request_of_a_person_is_explained_before_the_end_of_the_leader_for_it() -> None:
+    members = [
+        _member("worker 0", "stopped", 9.0, "preempted_or_terminated"),
+        _member("worker 1", "stopped", 8.0, "preempted_or_terminated"),
+        _member("worker 2", "stopped", 3.0, "stop_requested"),
+    ]
+    assert of_members("run", members).first.task == "worker 2"
+    assert of_members("run", members[:2]).first.task == "worker 0"
+
+
 def test_a_member_ended_when_its_script_did(tmp_path: Path) -> None:
     assert ended_seconds(tmp_path) == 0
     with Journal(tmp_path / "journal.jsonl", 1) as journal:

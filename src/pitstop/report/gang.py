@@ -12,6 +12,8 @@ from pitstop.record import Frozen
 from pitstop.report.why import WhyReport
 from pitstop.store.run_folder import JOURNAL_FILE
 
+_BY_A_PERSON = ("stop_requested", "user_interrupt")
+
 
 class MemberReport(Frozen):
     """The report on one of them, which ended at `ended_seconds` (0 where it never began to)."""
@@ -31,7 +33,10 @@ class MemberReport(Frozen):
 
 
 class GangReport(Frozen):
-    """The report on all; `first` failed first, and is the leader where nobody failed."""
+    """The report on all; `first` failed first.
+
+    Where nobody failed it is the leader, or whom a person had stopped before that was ended for it.
+    """
 
     name: str
     first: MemberReport
@@ -72,6 +77,14 @@ def ended_seconds(run_dir: Path) -> float:
 
 
 def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
-    failed = sorted((each for each in members if each.failed), key=lambda each: each.ended_seconds)
-    first, *others = [*failed, *(each for each in members if not each.failed)]
+    firsts = sorted((each for each in members if each.failed), key=lambda each: each.ended_seconds)
+    leader = members[0]
+    asked = [
+        each
+        for each in members
+        if each.cause in _BY_A_PERSON and each.ended_seconds < leader.ended_seconds
+    ]
+    if not firsts and leader.cause == "preempted_or_terminated":
+        firsts = asked[:1]
+    first, *others = [*firsts, *(each for each in members if each not in firsts)]
     return GangReport(name, first, tuple(others))

@@ -37,7 +37,10 @@ _RUN = Path("runs/a")
         ),
         (StopRequested("signal", "graceful"), "stopping (press Ctrl-C again to stop immediately)."),
         (StopRequested("setting", "graceful"), "stopping at the step that --halt-at-step set."),
-        (StopRequested("signal", "now"), "stopping immediately, at the last snapshot."),
+        (
+            StopRequested("signal", "now"),
+            "stopping immediately, at the last snapshot if there is one.",
+        ),
         (
             StopRequested("file", "graceful"),
             "stopping, as the file stop in the run folder requests.",

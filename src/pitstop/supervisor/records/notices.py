@@ -146,7 +146,7 @@ def _stop_line(event: events.StopRequested) -> str:
     if event.source == "setting":
         return "stopping at the step that --halt-at-step set."
     if event.urgency == "now":
-        return "stopping immediately, at the last snapshot."
+        return "stopping immediately, at the last snapshot if there is one."
     if event.source in _WHO_ASKS:
         reason = f": {event.reason}" if event.reason else ""
         return f"stopping, {_WHO_ASKS[event.source]}{reason}."
