@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pitstop.engine.course import Course, decide, doubt_of_left_out, doubt_of_memory
-from pitstop.engine.identity import Identity, RestorePoint, differences
+import pytest
+
+from pitstop.engine.course import Course, can_hold, decide, doubt_of_left_out, doubt_of_memory
+from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 
 BEFORE = Identity(frames=("train.py",), seed="1", settings={"learning_rate": "0.1", "epochs": "10"})
@@ -152,3 +154,10 @@ def test_a_variable_of_the_environment_that_is_read_is_named() -> None:
     assert "SCALE" in doubt
     assert "NAME" not in doubt
     assert not decide(match, before, take=(), force=False).doubt
+
+
+@pytest.mark.parametrize(
+    "text", ["{[]: 1}", "[" * 300, "-" * 10_000 + "1", "os.getpid()"], ids="1234"
+)
+def test_what_a_damaged_checkpoint_calls_a_number_is_not_held(text: str) -> None:
+    assert not can_hold(Difference("learning_rate", text, "0.1"))

@@ -169,7 +169,11 @@ def test_a_value_inside_of_itself_is_refused() -> None:
         Encoder("").encode(value)
 
 
-@pytest.mark.parametrize("dtype", ["O", "[('a', '|O')]", "no such type"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["O", "[('a', '|O')]", "no such type", "[" * 300, "[{[]: 1}]", "[()]", "[" + "-" * 10_000],
+    ids="1234567",
+)
 def test_arrays_of_objects_are_never_made(dtype: str) -> None:
     with pytest.raises(ValueError, match="none of ours"):
         decode({"$array": ["a", dtype, [1]]}, {"a": memoryview(bytes(8))})

@@ -14,6 +14,7 @@ from pitstop.engine.matching import (
     TrainingVerdict,
     is_changed,
 )
+from pitstop.engine.python_state import NOT_LITERAL
 from pitstop.errors import ResumeRefused
 from pitstop.record import Frozen
 
@@ -162,7 +163,7 @@ def can_hold(difference: Difference) -> bool:
 def _is_literal(text: str) -> bool:
     try:
         ast.literal_eval(text)
-    except (SyntaxError, ValueError):
+    except NOT_LITERAL:
         return text in ("inf", "-inf", "nan")
     return True
 

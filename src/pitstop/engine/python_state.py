@@ -143,6 +143,10 @@ def _name_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+"""What `ast.literal_eval` raises, by its documentation."""
+
+
 def _dtype_name(dtype: np.dtype[Any]) -> str:
     """A name that stands for this dtype alone; empty for objects.
 
@@ -154,10 +158,10 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def _dtype_of(name: str) -> np.dtype[Any] | None:
-    described: Any = ast.literal_eval(name) if name[:1] == "[" else name
     try:
+        described: Any = ast.literal_eval(name) if name[:1] == "[" else name
         return np.lib.format.descr_to_dtype(described)
-    except TypeError:
+    except NOT_LITERAL:
         return None
 
 
