@@ -55,6 +55,19 @@ def test_on_two_devices(tmp_path: Path, package: str, form: str, level: str) -> 
     assert run.last(LevelKnown, 3).level == level
 
 
+def test_a_validation_that_shares_a_shuffle_is_the_same_or_not_exact(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    script = SCRIPT.with_name("shared_shuffle.py")
+    alone = launch.run_alone(tmp_path, *forked, script)
+    run = KerasRun(tmp_path, script.name, interpreter=forked)
+    assert run.attempt("--halt-at-step", "27").returncode == EXIT_STOPPED
+    finished = run.attempt()
+    assert finished.returncode == 0, finished.stderr
+    is_same = finished.stdout.splitlines()[-1] == alone.stdout.splitlines()[-1]
+    assert is_same or run.last(Restored).level == "not_exact"
+
+
 @needs_network
 @pytest.mark.parametrize(
     "form",

@@ -205,6 +205,19 @@ def test_a_suspended_worker_is_ended_and_the_chief_goes_on(cluster: Launched) ->
 
 
 @pytest.mark.torture
+def test_a_suspended_chief_is_ended_and_resumes(cluster: Launched) -> None:
+    started = cluster.start(lease="3")
+    cluster.until("schedules 90")
+    cluster.processes("chief-0")[1].suspend()
+    ended = launch.finish(started)
+    assert ended.returncode == 128 + signal.SIGKILL, ended.stderr
+    assert "was suspended" in cluster.why("chief-0")
+    assert not launch.processes_in(cluster.folder)
+    assert launch.finish(cluster.start(pace=AT_ONCE)).returncode == 0
+    assert cluster.end_words(2) == HELD
+
+
+@pytest.mark.torture
 def test_a_chief_does_not_wait_for_a_machine_that_is_gone(cluster: Launched) -> None:
     started = cluster.start("--restarts", "3", lease="3")
     cluster.until("schedules 90")

@@ -130,6 +130,7 @@ class FitRun:
             self.objects,
             self.session.settings.overhead,
             is_shared=self._shares_input(),
+            validation=self.validation.data,
             skips_bad_records=self.session.settings.on_bad_record == "skip",
         )
         self.parts.shared = script_random.level_of_shared(

@@ -27,6 +27,11 @@ _SPLIT_SEQUENCE = not_exact(
     "steps_per_epoch ends an epoch within the PyDataset, whose readers restart each time; omit "
     "it, or set it to the length of the PyDataset"
 )
+_SHARED_SHUFFLE = not_exact(
+    "the validation or a callback reads from the shuffle() of the training, which is dealt out to "
+    "several devices, and its next order is not restored; shuffle behind the split, or give "
+    "shuffle() reshuffle_each_iteration=False"
+)
 
 
 class TrainingInput:
@@ -41,9 +46,10 @@ class TrainingInput:
         overhead: float,
         *,
         is_shared: bool = False,
+        validation: Any = None,
         skips_bad_records: bool = False,
     ) -> None:
-        """`is_shared`: callbacks may read a dataset too."""
+        """`is_shared`: callbacks may read a dataset too; `validation`: what is validated with."""
         self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
@@ -53,7 +59,13 @@ class TrainingInput:
         self._streams = streams
         # the `tf.data` pipeline, or what is in its place
         self.dataset = pipeline.of_one_device(source._distributed_dataset)
-        is_alone = self.dataset is source._distributed_dataset and not is_shared
+        is_dealt_out = self.dataset is not source._distributed_dataset
+        self._shares_shuffle = (
+            is_dealt_out
+            and pipeline.draws(self.dataset)
+            and (is_shared or pipeline.share_a_shuffle(validation, self.dataset))
+        )
+        is_alone = not is_dealt_out and not is_shared
         self._fills = (
             mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self.dataset)
         )
@@ -74,6 +86,8 @@ class TrainingInput:
     def level(self) -> Exactness:
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
+        if self._shares_shuffle:
+            return _SHARED_SHUFFLE
         if self.state.by_replay and self.state.created > 1 and self._later.doubt:
             return not_exact(self._later.doubt)
         is_raced = self._shuffles.are_raced(self.state.created)

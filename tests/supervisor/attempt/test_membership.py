@@ -36,7 +36,12 @@ class Run:
     def __init__(self, beacon: Beacon, role: RoleTaken) -> None:
         self.said: list[Event] = []
         self.cluster: Any = SimpleNamespace(
-            part="there", follows=None, lease_seconds=0.0, tick=self._take, has_workers=True
+            part="there",
+            follows=None,
+            is_awaited=False,
+            lease_seconds=0.0,
+            tick=self._take,
+            has_workers=True,
         )
         self.resources: Any = SimpleNamespace(
             run=SimpleNamespace(cluster=self.cluster),
@@ -102,19 +107,20 @@ def test_a_chief_that_does_something_else_is_left_alone(chief: Run) -> None:
     assert ended(part) == []
 
 
-@pytest.mark.parametrize("follows", [True, False])
-def test_a_suspended_server_is_ended_where_a_leader_waits(*, follows: bool) -> None:
+@pytest.mark.parametrize(("follows", "leads"), [(True, False), (False, True), (False, False)])
+def test_a_suspended_member_is_ended_where_others_wait(*, follows: bool, leads: bool) -> None:
     with closing(Beacon.create()) as beacon, subprocess.Popen(["sleep", "60"]) as process:
-        run = Run(beacon, RoleTaken("server", process.pid, "worker 1"))
-        run.cluster.follows = follows
+        role = "coordinator" if leads else "server"
+        run = Run(beacon, RoleTaken(role, process.pid, "chief 0" if leads else "worker 1"))
+        run.cluster.follows, run.cluster.is_awaited = follows, leads
         part = run.part(launched=True)
         assert ended(part) == []
         process.send_signal(signal.SIGSTOP)
         launch.until(lambda: is_suspended(process.pid))
         told = ended(part)
         process.kill()
-    assert bool(told) == follows
-    if follows:
+    assert bool(told) == (follows or leads)
+    if told:
         assert isinstance(told[0], TrainingStalled)
         assert told[0].doing == "stopped"
         assert told[1:] == [Trigger.HUNG]

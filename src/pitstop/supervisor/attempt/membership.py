@@ -141,10 +141,11 @@ class Membership:
         return until_back + _WITHOUT_STEPS * step_seconds
 
     def _end_suspended(self) -> Iterator[Occurrence]:
-        """Ends a process that is suspended, and that the leader and others wait for."""
+        """Ends a process that is suspended, and that other members wait for."""
         role, now = self._resources.attempt_state.role, time.monotonic()
         pid = self._trainers.watched_pid or (role.pid if role else 0)
-        if not (self._cluster.follows and pid and is_suspended(pid)):
+        is_awaited = self._cluster.follows or self._cluster.is_awaited
+        if not (is_awaited and pid and is_suspended(pid)):
             self._suspended_since = None
             return
         self._suspended_since = self._suspended_since or now
