@@ -55,17 +55,34 @@ def test_on_two_devices(tmp_path: Path, package: str, form: str, level: str) -> 
     assert run.last(LevelKnown, 3).level == level
 
 
-def test_a_validation_that_shares_a_shuffle_is_the_same_or_not_exact(
-    tmp_path: Path, forked: Interpreter
+@pytest.mark.parametrize(
+    ("reader", "devices", "options", "level"),
+    [
+        ("validation", "2", (), "exact_by_replay"),
+        ("callback", "1", (), "exact"),
+        pytest.param("callback", "2", (), "not_exact", marks=pytest.mark.torture),
+        pytest.param(
+            "callback", "1", ("--input", "replay"), "not_exact", marks=pytest.mark.torture
+        ),
+    ],
+)
+def test_others_that_read_from_the_shuffle_of_the_training(
+    tmp_path: Path,
+    forked: Interpreter,
+    reader: str,
+    devices: str,
+    options: tuple[str, ...],
+    level: str,
 ) -> None:
-    script = SCRIPT.with_name("shared_shuffle.py")
-    alone = launch.run_alone(tmp_path, *forked, script)
-    run = KerasRun(tmp_path, script.name, interpreter=forked)
+    script, words = SCRIPT.with_name("shared_shuffle.py"), (reader, devices)
+    alone = launch.run_alone(tmp_path, *forked, script, *words)
+    run = KerasRun(tmp_path, script.name, words, options, interpreter=forked)
     assert run.attempt("--halt-at-step", "27").returncode == EXIT_STOPPED
     finished = run.attempt()
     assert finished.returncode == 0, finished.stderr
+    assert run.last(Restored).level == level
     is_same = finished.stdout.splitlines()[-1] == alone.stdout.splitlines()[-1]
-    assert is_same or run.last(Restored).level == "not_exact"
+    assert is_same or level == "not_exact"
 
 
 @needs_network

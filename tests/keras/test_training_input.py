@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +31,12 @@ OVERHEAD = 1e-9
 
 
 def reading(
-    dataset: Any, mode: str = "auto", *, fresh: bool = False, **settings: Any
+    dataset: Any,
+    mode: str = "auto",
+    *,
+    fresh: bool = False,
+    readers: Sequence[Any] = (),
+    **settings: Any,
 ) -> TrainingInput:
     """Its reader, which has created an iterator unless it is `fresh`."""
     keras.utils.set_random_seed(1)
@@ -40,7 +45,9 @@ def reading(
     )
     objects = FitObjects()
     objects.begin({"x": dataset}, [])
-    reader = TrainingInput(source, RandomStreams(), InputMode(mode), objects, OVERHEAD)
+    reader = TrainingInput(
+        source, RandomStreams(), InputMode(mode), objects, OVERHEAD, readers=readers
+    )
     if not fresh:
         reader.before_iterator()
         reader.create_iterator()
@@ -61,6 +68,31 @@ def test_a_dear_state_is_given_up() -> None:
     assert is_replayed(reader)
     assert reader.level.level == "exact_by_replay"
     assert "too large to save" in reader.level.reason
+
+
+def test_seeds_that_a_callback_takes_are_in_the_state_alone() -> None:
+    dataset = shuffled()
+    reader = reading(dataset, readers=[dataset.take(3)])
+    reader.reconsider(snapshot_seconds=1e-6)
+    assert not is_replayed(reader)
+    assert reader.level.level == "exact"
+    repeated = reading(dataset, "replay", readers=[dataset.take(3)])
+    assert is_replayed(repeated)
+    assert repeated.level.level == "not_exact"
+
+
+@pytest.mark.parametrize("other", [shuffled, lambda: shuffled().take(3), lambda: rows().batch(4)])
+def test_a_callback_s_own_dataset_takes_no_seeds(other: Any) -> None:
+    reader = reading(shuffled(), "replay", readers=[other()])
+    assert is_replayed(reader)
+    assert reader.level.level == "exact_by_replay"
+
+
+def test_a_fixed_order_has_no_seeds_to_take() -> None:
+    dataset = rows().shuffle(24, reshuffle_each_iteration=False).batch(4)
+    reader = reading(dataset, "replay", readers=[dataset])
+    assert is_replayed(reader)
+    assert reader.level.level == "exact_by_replay"
 
 
 def rows() -> Any:

@@ -67,7 +67,7 @@ class FitRun:
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.arguments = arguments  # those of the call, the model among them
         self.callbacks: Any = None
-        in_parts = self._shares_input() or bool(arguments.get("validation_steps"))
+        in_parts = bool(self._read_by_callbacks() or arguments.get("validation_steps"))
         data = arguments.get("validation_data")
         # the data that `fit` validates with
         self.validation = ValidationInput(data, epochs, is_shared=in_parts)
@@ -129,8 +129,7 @@ class FitRun:
             InputMode(self.session.settings.input_mode),
             self.objects,
             self.session.settings.overhead,
-            is_shared=self._shares_input(),
-            validation=self.validation.data,
+            readers=self._read_by_callbacks(),
             skips_bad_records=self.session.settings.on_bad_record == "skip",
         )
         self.parts.shared = script_random.level_of_shared(
@@ -148,12 +147,12 @@ class FitRun:
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator
 
-    def _shares_input(self) -> bool:
-        used = (
-            reachable.find_used(each, (tf.data.Dataset,), is_part_of_an_input)
+    def _read_by_callbacks(self) -> list[tf.data.Dataset]:
+        return [
+            dataset
             for each in self.listed_callbacks()
-        )
-        return any(used)
+            for dataset in reachable.find_used(each, (tf.data.Dataset,), is_part_of_an_input)
+        ]
 
     @property
     def level(self) -> Exactness:

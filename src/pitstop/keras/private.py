@@ -170,7 +170,9 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     """The iterator that a validation left, and how many the validation has created."""
     source = model._eval_epoch_iterator
     left = source._current_iterator
-    return left, 1 + int(left is not None and source._steps_seen == 0)
+    # Under a strategy, `_maybe_symbolic_build` reads a batch of an iterator of its own.
+    builds = model._distribute_strategy is not None and not source.steps_per_epoch
+    return left, 1 + int(builds) + int(left is not None and source._steps_seen == 0)
 
 
 def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:

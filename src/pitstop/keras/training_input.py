@@ -28,9 +28,8 @@ _SPLIT_SEQUENCE = not_exact(
     "it, or set it to the length of the PyDataset"
 )
 _SHARED_SHUFFLE = not_exact(
-    "the validation or a callback reads from the shuffle() of the training, which is dealt out to "
-    "several devices, and its next order is not restored; shuffle behind the split, or give "
-    "shuffle() reshuffle_each_iteration=False"
+    "a callback reads from the shuffle() of the training: batches that are drawn again do not tell "
+    "its next order; give shuffle() reshuffle_each_iteration=False"
 )
 
 
@@ -45,11 +44,10 @@ class TrainingInput:
         objects: FitObjects,
         overhead: float,
         *,
-        is_shared: bool = False,
-        validation: Any = None,
+        readers: Sequence[Any] = (),
         skips_bad_records: bool = False,
     ) -> None:
-        """`is_shared`: callbacks may read a dataset too; `validation`: what is validated with."""
+        """`readers`: the datasets that callbacks may read."""
         self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
@@ -60,12 +58,10 @@ class TrainingInput:
         # the `tf.data` pipeline, or what is in its place
         self.dataset = pipeline.of_one_device(source._distributed_dataset)
         is_dealt_out = self.dataset is not source._distributed_dataset
-        self._shares_shuffle = (
-            is_dealt_out
-            and pipeline.draws(self.dataset)
-            and (is_shared or pipeline.share_a_shuffle(validation, self.dataset))
+        self._shares_shuffle = pipeline.draws(self.dataset) and any(
+            pipeline.share_a_shuffle(each, self.dataset) for each in readers
         )
-        is_alone = not is_dealt_out and not is_shared
+        is_alone = not is_dealt_out and not readers
         self._fills = (
             mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self.dataset)
         )
@@ -86,7 +82,7 @@ class TrainingInput:
     def level(self) -> Exactness:
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
-        if self._shares_shuffle:
+        if self._shares_shuffle and self.state.by_replay:
             return _SHARED_SHUFFLE
         if self.state.by_replay and self.state.created > 1 and self._later.doubt:
             return not_exact(self._later.doubt)
@@ -154,6 +150,7 @@ class TrainingInput:
             and input_state.kind_of(source.data_adapter) == "dataset"
             and pipeline.is_deterministic(source._get_iterator())
             and not self._later.doubt
+            and not self._shares_shuffle
         )
 
     # -- bringing it back --------------------------------------------------------
