@@ -37,7 +37,7 @@ class Process:
         with self.source.catch_stop_iteration():
             for *_, iterator in self.source:
                 seen.append(next(iterator).numpy().tolist())
-        model: Any = SimpleNamespace(_eval_epoch_iterator=self.source)
+        model: Any = SimpleNamespace(_eval_epoch_iterator=self.source, _distribute_strategy=None)
         self.watch.ended(*validation_iterators(model))
         return seen
 

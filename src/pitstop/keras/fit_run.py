@@ -130,6 +130,7 @@ class FitRun:
             self.objects,
             self.session.settings.overhead,
             readers=self._read_by_callbacks(),
+            read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
             skips_bad_records=self.session.settings.on_bad_record == "skip",
         )
         self.parts.shared = script_random.level_of_shared(

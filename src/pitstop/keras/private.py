@@ -47,6 +47,7 @@ _METHODS: tuple[Method, ...] = (
     (Variable, "_initialize", ("self", "value")),
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
+    (TensorFlowTrainer, "_maybe_symbolic_build", ("self", "iterator", "data_batch")),
 )
 WITH_RANDOM_STREAMS = "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
 """What a training step may draw from."""
@@ -171,7 +172,7 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     source = model._eval_epoch_iterator
     left = source._current_iterator
     # Under a strategy, `_maybe_symbolic_build` reads a batch of an iterator of its own.
-    builds = model._distribute_strategy is not None and not source.steps_per_epoch
+    builds = model._distribute_strategy is not None
     return left, 1 + int(builds) + int(left is not None and source._steps_seen == 0)
 
 

@@ -28,8 +28,9 @@ _SPLIT_SEQUENCE = not_exact(
     "it, or set it to the length of the PyDataset"
 )
 _SHARED_SHUFFLE = not_exact(
-    "a callback reads from the shuffle() of the training: batches that are drawn again do not tell "
-    "its next order; give shuffle() reshuffle_each_iteration=False"
+    "a callback, or a validation of validation_steps, reads from the shuffle() of the training: "
+    "batches that are drawn again do not tell its next order; give shuffle() "
+    "reshuffle_each_iteration=False"
 )
 
 
@@ -45,9 +46,10 @@ class TrainingInput:
         overhead: float,
         *,
         readers: Sequence[Any] = (),
+        read_in_parts: Sequence[Any] = (),
         skips_bad_records: bool = False,
     ) -> None:
-        """`readers`: the datasets that callbacks may read."""
+        """`readers`: what callbacks may read; `read_in_parts`: what validations read in parts."""
         self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
@@ -59,7 +61,7 @@ class TrainingInput:
         self.dataset = pipeline.of_one_device(source._distributed_dataset)
         is_dealt_out = self.dataset is not source._distributed_dataset
         self._shares_shuffle = pipeline.draws(self.dataset) and any(
-            pipeline.share_a_shuffle(each, self.dataset) for each in readers
+            pipeline.share_a_shuffle(each, self.dataset) for each in (*readers, *read_in_parts)
         )
         is_alone = not is_dealt_out and not readers
         self._fills = (
