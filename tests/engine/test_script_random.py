@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.script_random import ScriptRandom, same
 
@@ -57,6 +58,48 @@ def test_a_generator_goes_on_in_another_process(name: str) -> None:
     saved = stored_and_loaded(own(looking(stopped)))
     looking(resumed).restore(saved)
     assert drawn(resumed) == drawn(stopped)
+
+
+def test_it_spawns_the_next_ones() -> None:
+    stopped, resumed = np.random.default_rng(1), np.random.default_rng(1)
+    stopped.spawn(2)
+    looking(resumed).restore(stored_and_loaded(own(looking(stopped))))
+    assert drawn(resumed.spawn(1)[0]) == drawn(stopped.spawn(1)[0])
+
+
+def test_one_that_would_spawn_others_is_named() -> None:
+    generator = np.random.default_rng(1)
+    generator.spawn(1)
+    assert looking(np.random.default_rng(2)).missing(own(looking(generator))) == ["g0"]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_is_made_again(name: str) -> None:
+    generator = MAKERS[name]()
+    drawn(generator)
+    state = stored_and_loaded(script_random.state_of(generator))
+    made = script_random.make(script_random.form_of(generator), state)
+    assert type(made) is type(generator)
+    assert drawn(made) == drawn(generator)
+
+
+@pytest.mark.parametrize(
+    ("form", "state"),
+    [
+        ("Random", (3, (1, 2), None)),
+        ("RandomState", {"bit_generator": "MT19937"}),
+        ("PCG64", {"bit_generator": "PCG64", "state": {"state": -1, "inc": 1 << 200}}),
+        ("PCG64", {"seeds": {"entropy": "x"}}),
+        ("os", {}),
+    ],
+)
+def test_a_malformed_state_makes_none(form: str, state: Any) -> None:
+    with pytest.raises(ValueError, match=r"malformed|state|seed"):
+        script_random.make(form, state)
+
+
+def test_the_global_stream_is_not_made_again() -> None:
+    assert script_random.form_of(np.random.mtrand._rand) == ""
 
 
 def test_what_has_no_saved_state_is_left_alone() -> None:

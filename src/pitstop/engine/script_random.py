@@ -20,6 +20,18 @@ KINDS: tuple[type, ...] = (
 )
 """Classes whose state is known to be all there is of them."""
 
+_BITS: Mapping[str, Any] = {
+    each.__name__: each
+    for each in (
+        *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937),
+        *(np.random.Philox, np.random.SFC64),
+    )
+}
+_MADE: Mapping[type, Callable[[], Any]] = {
+    random.Random: random.Random,
+    np.random.RandomState: np.random.RandomState,
+}
+_MOST_CHILDREN = 1_000_000
 _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
 
 # They belong to the global streams, whoever else names them.
@@ -35,7 +47,7 @@ class ScriptRandom:
 
     def look(self, roots: Mapping[str, Any], opened: Callable[[type], bool]) -> None:
         found = reachable.find(roots, KINDS, opened)
-        own = {name: each for name, each in found.items() if _has_own_state(each)}
+        own = {name: each for name, each in found.items() if has_own_state(each)}
         # Under the name that each had first: an attribute may name another one now.
         first = {id(each): name for name, each in self._found.items()}
         kept = {first[id(each)]: each for each in own.values() if id(each) in first}
@@ -70,7 +82,7 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _has_own_state(generator: Any) -> bool:
+def has_own_state(generator: Any) -> bool:
     if isinstance(generator, random.Random) and type(generator).getstate is not _GETSTATE:
         # The system's, which has no state, or a class that keeps another.
         return False
@@ -80,8 +92,18 @@ def _has_own_state(generator: Any) -> bool:
 def _fits(generator: Any, state: Any) -> bool:
     own = state_of(generator)
     if isinstance(own, dict) and isinstance(state, dict):
-        return bool(own["bit_generator"] == state["bit_generator"])
+        is_alike = bool(own["bit_generator"] == state["bit_generator"])
+        return is_alike and _can_spawn_as(own.get("seeds"), state.get("seeds"))
     return type(own) is type(state)
+
+
+def _can_spawn_as(own: Any, saved: Any) -> bool:
+    """Whether what spawns next can be made the one that came next then; nobody may have asked."""
+    if not saved or not saved["n_children_spawned"]:
+        return True
+    more = saved["n_children_spawned"] - own["n_children_spawned"] if own else -1
+    names = ("entropy", "spawn_key")
+    return 0 <= more <= _MOST_CHILDREN and all(same(own[each], saved[each]) for each in names)
 
 
 def state_of(generator: Any) -> Any:
@@ -89,7 +111,9 @@ def state_of(generator: Any) -> Any:
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
         return generator.get_state(legacy=False)
-    return _bits(generator).state
+    bits = _bits(generator)
+    seeds = getattr(bits, "seed_seq", None)
+    return bits.state | ({"seeds": seeds.state} if type(seeds) is np.random.SeedSequence else {})
 
 
 def set_state(generator: Any, state: Any) -> None:
@@ -98,7 +122,33 @@ def set_state(generator: Any, state: Any) -> None:
     elif isinstance(generator, np.random.RandomState):
         generator.set_state(state)
     else:
-        _bits(generator).state = state
+        bits = _bits(generator)
+        bits.state = state
+        if "seeds" in state:
+            more = state["seeds"]["n_children_spawned"] - bits.seed_seq.n_children_spawned
+            bits.seed_seq.spawn(min(max(0, more), _MOST_CHILDREN))
+
+
+def form_of(generator: Any) -> str:
+    """How another one is made, see `make`; empty where only its class can."""
+    kind = type(generator)
+    bits = type(_bits(generator)) if kind is np.random.Generator else None
+    is_made = kind in _MADE or (bits is not None and _BITS.get(bits.__name__) is bits)
+    return (bits or kind).__name__ if is_made and has_own_state(generator) else ""
+
+
+def make(form: str, state: Any) -> Any:
+    """A generator with this state; `ValueError` where the state is of none."""
+    try:
+        if form not in _BITS:
+            generator = next(make() for kind, make in _MADE.items() if kind.__name__ == form)
+        else:
+            seeds = np.random.SeedSequence(**state["seeds"]) if "seeds" in state else None
+            generator = np.random.Generator(_BITS[form](seeds))
+        set_state(generator, state)
+    except (LookupError, TypeError, OverflowError, StopIteration) as error:
+        raise ValueError(f"the state of a {form} is malformed: {error!r}") from error
+    return generator
 
 
 def _bits(generator: Any) -> Any:

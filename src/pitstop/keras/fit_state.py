@@ -40,6 +40,7 @@ def restore(run: Any, saved: SavedState) -> None:
     elif new:
         run.session.report(Notice("callbacks_changed", message))
     run.doubt(run.objects.lost)
+    run.look_for_streams()  # also those that were made again
     run.input.restore_streams(saved)
     if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
         message = f"The script no longer has these random generators: {', '.join(missing)}."

@@ -67,6 +67,21 @@ _RESTORED = {
         if hasattr(sys, "bad"):
             del sys.bad
     """,
+    "random generators that are made anew": """
+        import random
+        import numpy
+        class Rule:
+            one = numpy.random.default_rng(1)
+        rule = Rule()
+        def act(value):
+            rule.one = rule.one.spawn(1)[0]
+            rule.two = [random.Random(value), numpy.random.RandomState(value)]
+            rule.three = getattr(rule, "three", None) or numpy.random.Generator(
+                numpy.random.Philox(7)
+            )
+            rule.same = rule.three
+            return rule.one.random(), rule.three.random(), rule.same is rule.three
+    """,
     "a handler and a filter of a logger": """
         import logging
         class Seen(logging.Handler):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine import script_random
 from pitstop.engine.made_folders import is_moved
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.reachable import own_names
@@ -44,6 +45,8 @@ def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
         return encoder.encode(np.asarray(value))
     if node.kind in holder.FIELDS:
         return {key: encoder.encode(each) for key, each in node.content.items()}
+    if node.kind == "generator":
+        return encoder.encode(script_random.state_of(value))
     is_long = isinstance(node.content, Opaque)
     return encoder.encode(holder.items_of(value) if is_long else node.content)
 
@@ -62,7 +65,7 @@ def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
         return holder.can_be_made(node.form)
     if node.kind == "object":
         return _class_of(node, modules) is not None
-    return node.kind == "array" and node.form == _ARRAY
+    return node.kind == "generator" or (node.kind == "array" and node.form == _ARRAY)
 
 
 def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
@@ -84,6 +87,8 @@ def make(node: Node, modules: Mapping[str, Any]) -> Any:
     if node.kind == "array":
         content = node.content
         return np.empty(content.shape, content.dtype)
+    if node.kind == "generator":
+        return script_random.make(node.form, node.content)
     if node.kind == "object":
         return object.__new__(_class_of(node, modules) or object)
     return holder.make(node.kind, node.form)
@@ -130,7 +135,10 @@ class Refill:
             return False
         # What names it may name another one by the same name.
         self._has_made = True
-        self._live[name] = made = make(node, self._modules)
+        try:
+            self._live[name] = made = make(node, self._modules)
+        except ValueError:
+            return False
         self._names.give(made, name)
         return True
 
@@ -151,6 +159,8 @@ class Refill:
     def _refill_items(self, value: Any, node: Node, now: Node | None) -> None:
         if node.kind == "array":
             value[...] = node.content
+        elif node.kind == "generator":
+            script_random.set_state(value, node.content)
         elif node.kind == "table":
             self._library.refill_table(value, *(each.value for each in node.content))
         elif node.kind == "iterator":

@@ -27,6 +27,8 @@ MOST_OBJECTS = 200_000
 MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
 _COLLECTIONS = (*holder.COLLECTIONS, "array")
+# A random generator that the training has made is made again; others have their streams set.
+_HELD = ("elsewhere", "generator")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
@@ -41,9 +43,9 @@ _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyT
 class Node:
     """Something that holds content."""
 
-    # "list", "dict", ..., "array", "table", "iterator", "object", "function", "class", "module";
-    # "library" for attributes of the script on an object of a library's; "elsewhere" for what is
-    # saved by other means; "unreadable"
+    # "list", "dict", ..., "array", "table", "iterator", "object", "function", "class", "module",
+    # "generator" of random numbers; "library" for attributes of the script on an object of a
+    # library's; "elsewhere" for what is saved by other means; "unreadable"
     kind: str
     form: str  # how another one is made: the name of its class
     content: Any  # frozen; fields by name, or items; None while it is not known
@@ -110,7 +112,7 @@ class Walk:
             if node.kind == "module":
                 self._note_globals(objects[name], node.named)
         known = (self._known or {}).items()
-        names = [name for name, node in known if node.kind != "elsewhere" and name in objects]
+        names = [name for name, node in known if node.kind not in _HELD and name in objects]
         self.visit({name: objects[name] for name in names} | dict(others))
 
     # -- what an object is ------------------------------------------------------------
@@ -127,7 +129,7 @@ class Walk:
     def _note(self, value: Any, path: str, *, is_content: bool) -> Ref | None:
         kind = self._kind_of(value)
         # What is saved by other means has a name only where an object of the script holds it.
-        if not kind or (kind == "elsewhere" and not is_content):
+        if not kind or (kind in _HELD and not is_content):
             if id(value) not in self._followed and self._is_followed(type(value)):
                 self._followed[id(value)] = value
                 self._waiting.append((path, value, None))
@@ -150,13 +152,15 @@ class Walk:
             found = self._kinds[kind] = self._kind_of_objects(kind)
         if found == "iterator":
             return found if holder.position_of(value) is not None else ""
+        if found == "generator":
+            return found if script_random.form_of(value) else "elsewhere"
         if found == "library":
             return "elsewhere" if self._library.script_fields(value) is None else found
         return found
 
     def _kind_of_objects(self, kind: type) -> str:
         if issubclass(kind, script_random.KINDS):
-            return "elsewhere"
+            return "generator"
         if collection := holder.kind_of(kind):
             return collection
         if self._library.is_table(kind):
@@ -171,6 +175,8 @@ class Walk:
         return "library" if self._library.is_elsewhere(kind) else ""
 
     def _form_of(self, kind: str, value: Any) -> str:
+        if kind == "generator":
+            return script_random.form_of(value)
         is_own = reachable.is_of(type(value), self._modules)
         if kind in holder.COLLECTIONS and not is_own:
             return holder.form_of(value)
@@ -190,7 +196,7 @@ class Walk:
             return fingerprint.of_array(value)
         if kind == "table":
             return [Tensor(each) for each in self._library.entries_of(value)]
-        if kind == "elsewhere":
+        if kind in _HELD:
             return ()
         if kind == "iterator":
             return [holder.position_of(value)]
