@@ -412,6 +412,25 @@ def test_the_end_of_the_script_is_the_end_of_the_loop(make: MakeAttempt) -> None
     assert only(attempt.events(), FitEnded).step == 2
 
 
+def test_a_stop_that_comes_too_late_does_not_change_its_end(make: MakeAttempt) -> None:
+    attempt = make()
+    attempt.train(INPUTS[:2])
+    assert attempt.recorder.loop is not None
+    attempt.beacon.request_stop(Stop.GRACEFUL)
+    attempt.recorder.loop.script_ended()
+    assert only(attempt.events(), FitEnded).step == 2
+
+
+def test_a_script_that_exits_for_a_stop_has_not_ended_its_loop(make: MakeAttempt) -> None:
+    attempt = make()
+    attempt.train(INPUTS[:2])
+    assert attempt.recorder.loop is not None
+    attempt.beacon.request_stop(Stop.GRACEFUL)
+    attempt.session.exit_called = True
+    attempt.recorder.loop.script_ended()
+    assert [each for each in attempt.events() if isinstance(each, FitEnded)] == []
+
+
 def in_a_thread(run: Any) -> None:
     thread = threading.Thread(target=run)
     thread.start()

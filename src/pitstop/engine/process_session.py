@@ -12,7 +12,7 @@ from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
 from pitstop.engine.witness import ExitWatch, Witness, WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
-from pitstop.events import Event, InstrumentationUnavailable
+from pitstop.events import Event, ExitCalled, InstrumentationUnavailable
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
 
 _AGREE = "Restore the members' run folders, or start all members over with --new."
@@ -69,6 +69,7 @@ def _watch(session: Session, callback_of: Callable[[FrameType], str]) -> None:
 def _report(event: Event) -> None:
     session = current()
     if session is not None:
+        session.exit_called |= isinstance(event, ExitCalled)
         session.report(event)
 
 

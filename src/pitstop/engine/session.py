@@ -47,6 +47,7 @@ class Session:
         self.snapshots = Snapshots(self._supervisor, self.settings, self.trainings, welcome)
         self.refusal = welcome.refusal  # why it may not go on; empty where it may
         self.kernel = False  # the process is a notebook's kernel, which no stop ends
+        self.exit_called = False  # by the script, which may still go on
         self.stop_signal = 0  # the signal that has asked for a stop, 0 for none
         # fits are the training; else they are parts of the steps of the script's own loop
         self.trains_with_fit = True
@@ -103,6 +104,10 @@ class Session:
         except PeerFault as fault:
             self.report(Notice("resume_refused", str(fault), "Run the same command again."))
             raise
+
+    def is_stopping(self) -> bool:
+        """Whether the script ends for a stop; one that came too late changes nothing."""
+        return self.snapshots.stopped or (self.exit_called and self.stop_requested())
 
     def stop_requested(self) -> bool:
         return self._supervisor.stop_requested()

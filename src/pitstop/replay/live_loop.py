@@ -163,7 +163,7 @@ class LiveLoop(ScriptLoop):
 
     def _report_end(self) -> None:
         atexit.unregister(self.script_ended)
-        if not self.session.stop_requested():
+        if not self.session.is_stopping():
             self.tell_level(self.level, [])
             self.tell_end()
 
