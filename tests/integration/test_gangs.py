@@ -254,10 +254,12 @@ def test_a_supervisor_that_is_frozen_is_lost(
     tree = [frozen, *frozen.children(recursive=True)]
     for each in tree:
         each.suspend()
-    assert launch.finish(started[0]).returncode == EXIT_STOPPED
-    for each in tree:
-        each.resume()
-    launch.finish(started[1])
+    try:
+        assert launch.finish(started[0]).returncode == EXIT_STOPPED
+    finally:
+        for each in tree:
+            each.resume()
+        launch.finish(started[1])
     codes, digests = ended(gang.start())
     assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
     assert len(set(gang.steps_of(Restored))) == 1
