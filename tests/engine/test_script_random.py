@@ -98,6 +98,25 @@ def test_a_malformed_state_makes_none(form: str, state: Any) -> None:
         script_random.make(form, state)
 
 
+@pytest.mark.parametrize("name", ["MT19937", "Philox", "RandomState"])
+@pytest.mark.parametrize("place", [-1, 625, 1 << 30])
+def test_a_place_outside_of_the_buffer_is_refused(name: str, place: int) -> None:
+    generator = MAKERS[name]()
+    state = script_random.state_of(generator)
+    if name == "Philox":
+        state["buffer_pos"] = place
+    else:
+        state["state"]["pos"] = place
+    with pytest.raises(ValueError, match="outside of its buffer"):
+        script_random.set_state(generator, state)
+
+
+def test_so_is_one_of_the_older_form() -> None:
+    kind, key, _, *rest = np.random.RandomState(1).get_state()
+    with pytest.raises(ValueError, match="outside of its buffer"):
+        script_random.in_bounds((kind, key, 1 << 30, *rest))
+
+
 def test_the_global_stream_is_not_made_again() -> None:
     assert script_random.form_of(np.random.mtrand._rand) == ""
 

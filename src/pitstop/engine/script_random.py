@@ -32,6 +32,7 @@ _MADE: Mapping[type, Callable[[], Any]] = {
     np.random.RandomState: np.random.RandomState,
 }
 _MOST_CHILDREN = 1_000_000
+_LONGEST_BUFFER = {"MT19937": 624, "Philox": 4}
 _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
 
 # They belong to the global streams, whoever else names them.
@@ -120,13 +121,25 @@ def set_state(generator: Any, state: Any) -> None:
     if isinstance(generator, random.Random):
         generator.setstate(state)
     elif isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
+        generator.set_state(in_bounds(state))
     else:
         bits = _bits(generator)
-        bits.state = state
+        bits.state = in_bounds(state)
         if "seeds" in state:
             more = state["seeds"]["n_children_spawned"] - bits.seed_seq.n_children_spawned
             bits.seed_seq.spawn(min(max(0, more), _MOST_CHILDREN))
+
+
+def in_bounds(state: Any) -> Any:
+    """The same state; `ValueError` for a place outside of its buffer, which NumPy would read."""
+    if isinstance(state, dict):
+        kind = state["bit_generator"]
+        place = state["state"]["pos"] if kind == "MT19937" else state.get("buffer_pos", 0)
+    else:
+        kind, _, place, *_ = state
+    if not 0 <= int(place) <= _LONGEST_BUFFER.get(kind, 0):
+        raise ValueError(f"the state of {kind} is at {place}, outside of its buffer")
+    return state
 
 
 def form_of(generator: Any) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import entropy
-from pitstop.engine.script_random import ScriptRandom, same
+from pitstop.engine.script_random import ScriptRandom, in_bounds, same
 from pitstop.tensorflow import private
 
 _SEED_BITS = 31
@@ -44,7 +44,7 @@ def restore(state: dict[str, Any]) -> None:
     if "python" in state:
         random.setstate(state["python"])
     if "numpy" in state:
-        np.random.set_state(state["numpy"])
+        np.random.set_state(in_bounds(state["numpy"]))
     if "tensorflow_seed" in state:
         private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
     if "fresh" in state:
