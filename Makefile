@@ -67,7 +67,7 @@ torture: $(READY)  ## Kill and stop runs again and again, 2,000 generated progra
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup
 	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2 --hypothesis-profile=torture
 
-fuzz: $(READY)  ## Read a million malformed manifests, states, journals, beacons and messages
+fuzz: $(READY)  ## Read a million malformed manifests, states, random states, journals, beacons and messages
 	$(BIN)/python -m tests.fuzz
 
 test-peers: $(READY)  ## Run Keras' own tests of callbacks and fit, plainly and under pitstop run

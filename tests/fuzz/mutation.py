@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 _VALUES: tuple[Any, ...] = (
-    *(None, True, -1, 0, 1 << 63, 10**400, 1.5, float("inf"), float("nan")),
+    *(None, True, -1, 0, 1 << 30, 1 << 63, 10**400, 1.5, float("inf"), float("nan")),
     *("", "x", "..", "/etc/passwd", "../../x", "\ud800", "\0", "|O", "<f8", "f4,O"),
     *([], {}, [[]], [1, 2], {"$array": ["python/0", "|O", [8]]}, {"$deque": []}, {"$new": 1}),
     *({"$set": [[]]}, {"$floats": 5}, {"$scalar": ["|O", "AAAAAAAAAAA="]}),

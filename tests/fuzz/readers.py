@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import mmap
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from xxhash import xxh3_64_hexdigest
 
 from pitstop import journal
-from pitstop.engine import python_state
+from pitstop.engine import python_state, script_random
 from pitstop.engine.identity import Identity
 from pitstop.errors import FormatTooNew, PeerClosed
 from pitstop.link.beacon import SIZE_BYTES, Beacon
@@ -57,6 +60,21 @@ def _read_state(text: bytes) -> None:
         python_state.decode(state, _ARRAYS)
         if isinstance(state, dict) and isinstance(state.get("identity"), dict):
             build(Identity, "identity", state["identity"])
+
+
+def _read_generator(text: bytes) -> None:
+    with suppress(RecursionError):
+        match python_state.decode(json.loads(text), _ARRAYS):
+            case {"form": str(form), "state": state}:
+                script_random.make(form, state).random()
+
+
+def _saved(generator: Any) -> bytes:
+    state = script_random.state_of(generator)
+    form, encoder = script_random.form_of(generator), python_state.Encoder(f"{len(_ARRAYS)}/")
+    text = json.dumps({"form": form, "state": encoder.encode(state)}).encode()
+    _ARRAYS.update({name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()})
+    return text
 
 
 def _read_beacon(data: bytes) -> None:
@@ -156,6 +174,18 @@ READERS = {
         _read_manifest, (ValueError, FormatTooNew), (json.dumps(_MANIFEST).encode(),)
     ),
     "state": Reader(_read_state, (ValueError,), (json.dumps(_STATE).encode(),)),
+    "generator": Reader(
+        _read_generator,
+        (ValueError,),
+        (
+            _saved(random.Random(1)),
+            _saved(np.random.RandomState(1)),
+            *(
+                _saved(np.random.Generator(bits(1)))
+                for bits in (np.random.MT19937, np.random.PCG64, np.random.Philox)
+            ),
+        ),
+    ),
     "journal": Reader(
         _read_line,
         (),
