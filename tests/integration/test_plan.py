@@ -33,13 +33,18 @@ finally:
 _EXAMPLE = Path(__file__).parents[2] / "examples" / "recover_memory.py"
 
 
+# Each array gets pages of its own and gives them back, and one operation runs at a time. Without
+# this the same training takes between 870 and 1,200 MB, with gaps in the heap and by chance.
+_STEADY_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000", "TF_NUM_INTEROP_THREADS": "1"}
+
+
 def _plan(
     folder: Path, *words: str | Path, outer: Sequence[str] = ()
 ) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
         [*outer, *launch.PITSTOP, "plan", "--json", "--", sys.executable, *map(str, words)],
         cwd=folder,
-        env=launch.environment(),
+        env=launch.environment(**_STEADY_MEMORY),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -50,7 +55,8 @@ def _plan(
 
 
 def _peak_bytes(folder: Path, script: Path) -> int:
-    process = subprocess.Popen([sys.executable, script], cwd=folder)
+    environment = launch.environment(**_STEADY_MEMORY)
+    process = subprocess.Popen([sys.executable, script], cwd=folder, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
@@ -66,10 +72,10 @@ def test_the_figure_is_the_peak_of_the_run_and_nothing_is_left(tmp_path: Path) -
     host = told["needs"][0]
     assert (told["records"], host["is_measured"], host["fits"]) == (1000, True, True)
     assert max(told["before_bytes"], host["peak_bytes"]) == pytest.approx(
-        _peak_bytes(tmp_path, script), rel=0.1
+        _peak_bytes(tmp_path, script), rel=0.05
     )
-    # Outputs of eleven layers, 4000 floats each, and some gradients.
-    assert 8 * 16_000 < host["bytes_per_record"] < 20 * 16_000
+    # Outputs of eleven layers, 4000 floats each.
+    assert 10 * 16_000 < host["bytes_per_record"] < 13 * 16_000
     assert host["largest_batch"] > 1000
 
 
