@@ -7,6 +7,7 @@ Libraries are opened only where they are asked for.
 from __future__ import annotations
 
 import csv
+import dis
 import functools
 import gc
 import importlib.machinery
@@ -287,6 +288,13 @@ def _is_user_module(name: str, module: types.ModuleType) -> bool:
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> frozenset[str]:
     return frozenset(name for each in codes_in(code) for name in each.co_names)
+
+
+@functools.lru_cache(maxsize=4096)
+def stored_in(code: types.CodeType) -> frozenset[str]:
+    """The names of attributes that the code sets."""
+    lines = (line for each in codes_in(code) for line in dis.get_instructions(each))
+    return frozenset(line.argval for line in lines if line.opname == "STORE_ATTR")
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

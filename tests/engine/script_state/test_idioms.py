@@ -231,6 +231,37 @@ _NAMED = {
             now.__class__ = Cold
             return now.rate
     """,
+    "code that a function gets from another": """
+        def slow(value):
+            return value
+        def fast(value):
+            return 2 * value
+        def act(value):
+            slow.__code__ = fast.__code__
+            return slow(value)
+    """,
+    "defaults of a function": """
+        def scaled(value, factor=1, *, offset=0):
+            return value * factor + offset
+        def act(value):
+            scaled.__defaults__ = (value,)
+            scaled.__kwdefaults__["offset"] += 1
+            return scaled(value)
+    """,
+    "a value that a library has itself": """
+        import math
+        first = math.tau
+        def act(value):
+            math.tau = math.tau + value
+            return math.tau - first
+    """,
+    "a function that a library has itself": """
+        import colorsys
+        first = colorsys.rgb_to_yiq
+        def act(value):
+            colorsys.rgb_to_yiq = lambda *parts: value
+            return colorsys.rgb_to_yiq(value, 1, 1)
+    """,
     "a queue of C": """
         import queue
         waiting = queue.SimpleQueue()
@@ -301,6 +332,13 @@ _STAYS = {
         def act(value):
             sys.path.append("somewhere")
             return sys.path.pop()
+    """,
+    "an attribute of a library, set to what it was": """
+        import math
+        def act(value):
+            math.tau = 6.0
+            return math.tau
+        math.tau = 6.0
     """,
     "numbers of other things as keys": """
         counts = {}

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.script_state.scripted import begun, carried, process, saved_of
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.state import ScriptState
+from tests.engine.script_state.scripted import NoLibrary, begun, carried, process, saved_of
 
 _SOURCE = """
 import collections
@@ -80,6 +82,17 @@ def counter():
         count += value
         return count
     return act
+"""
+
+_GENERATOR = """
+class Config:
+    noise = 1.0
+config = Config()
+def batches():
+    while True:
+        yield config.noise
+def soften():
+    config.noise /= 2
 """
 
 
@@ -279,6 +292,17 @@ def test_a_generator_that_moves_is_named(run: Any) -> None:
     next(rule.source)
     saved_of(state)
     assert "rule.source" in state.unverified[0]
+
+
+def test_what_the_code_of_a_generator_reads_ahead_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = process(_GENERATOR, monkeypatch, tmp_path)()
+    state = ScriptState(NoLibrary())
+    state.begin({"soften": script.soften}, {"input": script.batches()})
+    script.soften()
+    state.capture(Encoder(""), read_ahead=True)
+    assert state.unverified == ["script:config.noise (the input reads it ahead)"]
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,20 @@ def of_many(items: list[Any]) -> str:
     return f"{len(items)} {zlib.crc32(repr(words).encode()):08x}"
 
 
+def of_code(function: types.FunctionType) -> str:
+    """Changes when the function gets other code or other defaults, not when those change."""
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return f"{hash(function.__code__)} {[of_item(each) for each in defaults]}"
+
+
+def of_item(value: Any) -> str:
+    """Changes when another object is in its place; plain ones are told by their value.
+
+    The first object must still exist: its identity may be given out again.
+    """
+    return repr(value) if isinstance(value, _ITEMS) else str(id(value))
+
+
 def _outline(value: Any) -> str:
     held = [each for each in dict_of(value).values() if isinstance(each, _ITEMS)]
     return f"{type(value).__name__} {held}"

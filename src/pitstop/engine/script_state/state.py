@@ -153,13 +153,17 @@ class ScriptState:
         if any(holder.kind_of(kind) or reachable.is_of(kind, self._modules) for kind in kinds):
             # Read by index: what is between two epochs is not read ahead.
             return []
-        found = []
+        found, objects = [], self._names.objects()
         for name in saved.keys() & self._of_input.keys():
-            content = self._of_input[name].content
+            content, kind = self._of_input[name].content, type(objects[name])
             if saved[name]["kind"] not in holder.FIELDS:
                 found.append(name)
             else:
-                found += [f"{name}.{key}" for key in saved[name]["content"] if key in content]
+                # A field that is new was read from the class before.
+                changed = saved[name]["content"]
+                found += [
+                    f"{name}.{key}" for key in changed if key in content or hasattr(kind, key)
+                ]
         return sorted(found)
 
     def _save(
@@ -298,7 +302,7 @@ def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, N
         if node.kind in holder.FIELDS:
             other = data[name]
             content, named = node.content | other.content, node.named | other.named
-            found[name] = Node(node.kind, node.form, content, named)
+            found[name] = Node(node.kind, node.form, content, named, node.stored | other.stored)
     return found
 
 

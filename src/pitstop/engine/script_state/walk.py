@@ -51,6 +51,8 @@ class Node:
     content: Any  # frozen; fields by name, or items; None while it is not known
     # of a module, the names that code of the script looks for in it, there or not
     named: frozenset[str] = frozenset()
+    # and those that it sets as attributes
+    stored: frozenset[str] = frozenset()
 
 
 class Walk:
@@ -110,7 +112,7 @@ class Walk:
         """Looks at the known nodes, and at all that their content and the others lead to."""
         for name, node in (self._known or {}).items():
             if node.kind == "module":
-                self._note_globals(objects[name], node.named)
+                self._note_globals(objects[name], node.named, node.stored)
         known = (self._known or {}).items()
         names = [name for name, node in known if node.kind not in _HELD and name in objects]
         self.visit({name: objects[name] for name in names} | dict(others))
@@ -202,7 +204,10 @@ class Walk:
             return [holder.position_of(value)]
         if kind in holder.FIELDS:
             fields = self._fields_of(kind, value).items()
-            return {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
+            content = {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
+            if kind == "function" and _is_users(value):
+                content["__code__"] = Opaque("the code or the defaults", fingerprint.of_code(value))
+            return content
         items = holder.items_of(value)
         if len(items) > MOST_ITEMS:
             return Opaque(type(value).__name__, fingerprint.of_many(items))
@@ -275,34 +280,49 @@ class Walk:
         elif self._library.is_followed(type(value)):
             yield from self._behind_library(name, value, None)
         else:
+            if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+                yield from self._behind_code(value.gi_code, value.gi_frame.f_globals)
             yield from reachable.references(name, value, self._modules, is_open=False)
 
     def _behind_function(
         self, name: str, function: types.FunctionType
     ) -> Iterator[tuple[str, Any]]:
-        named, scope = reachable.names_in(function.__code__), function.__globals__
         if _is_users(function):
-            owner = self._modules.get(str(scope.get("__name__")))
-            if owner is not None and vars(owner) is scope:
-                self._note_globals(owner, named)
-            for module in reachable.modules_in(scope, named):
-                self._note_globals(module, named)
-                if module is logging:
-                    yield from reachable.loggers()
+            yield from self._behind_code(function.__code__, function.__globals__)
         yield from enumerate_values(name, function.__defaults__ or ())
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
-    def _note_globals(self, module: types.ModuleType, named: frozenset[str]) -> None:
+    def _behind_code(
+        self, code: types.CodeType, scope: dict[str, Any]
+    ) -> Iterator[tuple[str, Any]]:
+        if not is_user_file(code.co_filename):
+            return
+        named, stored = reachable.names_in(code), reachable.stored_in(code)
+        owner = self._modules.get(str(scope.get("__name__")))
+        if owner is not None and vars(owner) is scope:
+            self._note_globals(owner, named, stored)
+        for module in reachable.modules_in(scope, named):
+            self._note_globals(module, named, stored)
+            if module is logging:
+                yield from reachable.loggers()
+
+    def _note_globals(
+        self, module: types.ModuleType, named: frozenset[str], stored: frozenset[str]
+    ) -> None:
         key = f"{module.__name__}:"
         if key not in self.nodes:
             self._names.give(module, key)
             self.nodes[key] = Node("module", "", {})
         self.nodes[key].named |= named
+        self.nodes[key].stored |= stored
         content = self.nodes[key].content
         if "globals" in named:
             named = frozenset(each for each in reachable.names_of(module) if each[:2] != "__")
         if module.__name__ not in self._modules:
-            named -= reachable.own_names(module.__name__)
+            own = reachable.own_names(module.__name__)
+            named -= own
+            for name in stored & own & vars(module).keys():
+                content[name] = Opaque("of a library", fingerprint.of_item(vars(module)[name]))
         for name in named & vars(module).keys() - content.keys():
             if not isinstance(vars(module)[name], types.ModuleType):
                 content[name] = None
