@@ -28,6 +28,13 @@ _RESTORED = {
             place.parts[1] += 0.5
             return place.n, place.parts[1]
     """,
+    "a chain of dictionaries": """
+        import collections
+        options = collections.ChainMap({}, {"n": 1})
+        def act(value):
+            options["n"] += value
+            return options["n"], dict(options.parents)
+    """,
     "globals()": """
         def act(value):
             globals()["total"] = globals().get("total", 0) + value

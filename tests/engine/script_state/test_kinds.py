@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import csv
 import ctypes
 import functools
@@ -12,6 +11,7 @@ import itertools
 import json
 import mmap
 import multiprocessing
+import optparse
 import queue
 import threading
 import weakref
@@ -38,6 +38,7 @@ import fractions
 import functools
 import itertools
 import multiprocessing
+import optparse
 import pathlib
 import queue
 import threading
@@ -409,18 +410,18 @@ def test_a_weak_collection_with_another_member_is_named(run: Any, of_whom: str) 
 
 def test_an_object_of_a_library_with_a_lambda_in_it_is_named_when_it_changes(run: Any) -> None:
     rule = run().Rule()
-    rule.last = collections.ChainMap({"scale": lambda value: value * 2})
+    rule.last = optparse.Values({"scale": lambda value: value * 2})
     state = begun(rule=rule)
     saved_of(state)
     assert state.unverified == []
-    rule.last["seen"] = 1
+    rule.last.seen = 1
     saved_of(state)
     assert any("rule.last" in name for name in state.unverified)
 
 
 def test_an_object_of_a_library_with_a_function_whose_memory_changes_is_named(run: Any) -> None:
     rule, seen = run().Rule(), [1]
-    rule.last = collections.ChainMap({"scale": lambda value: value * seen[-1]})
+    rule.last = optparse.Values({"scale": lambda value: value * seen[-1]})
     state = begun(rule=rule)
     seen.append(2)
     saved_of(state)

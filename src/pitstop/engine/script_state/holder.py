@@ -30,6 +30,7 @@ from pitstop.engine.reachable import slots_of
 _PLAIN_OBJECTS = (
     types.SimpleNamespace,
     argparse.Namespace,
+    collections.ChainMap,
     collections.UserDict,
     collections.UserList,
     threading.local,
