@@ -38,7 +38,6 @@ import fractions
 import functools
 import itertools
 import multiprocessing
-import optparse
 import pathlib
 import queue
 import threading
