@@ -266,7 +266,7 @@ def of_item(value: Any) -> str:
 
     The first object must still exist: its identity may be given out again.
     """
-    return repr(value) if isinstance(value, _ITEMS) else str(id(value))
+    return repr(value) if type(value) in _VALUES[:4] else str(id(value))
 
 
 def _outline(value: Any) -> str:

@@ -155,15 +155,14 @@ class ScriptState:
             return []
         found, objects = [], self._names.objects()
         for name in saved.keys() & self._of_input.keys():
-            content, kind = self._of_input[name].content, type(objects[name])
+            content = self._of_input[name].content
             if saved[name]["kind"] not in holder.FIELDS:
                 found.append(name)
             else:
                 # A field that is new was read from the class before.
-                changed = saved[name]["content"]
-                found += [
-                    f"{name}.{key}" for key in changed if key in content or hasattr(kind, key)
-                ]
+                of_class = set().union(*map(vars, type(objects[name]).__mro__))
+                known = (content.keys() | of_class) & saved[name]["content"].keys()
+                found += [f"{name}.{key}" for key in known]
         return sorted(found)
 
     def _save(
