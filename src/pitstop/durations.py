@@ -1,7 +1,5 @@
 """Durations in words; the wait before another try."""
 
-from __future__ import annotations
-
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 

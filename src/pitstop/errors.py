@@ -5,8 +5,6 @@ command line's ``main`` prints errors and picks exit codes; everything below it
 raises.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

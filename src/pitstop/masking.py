@@ -4,8 +4,6 @@ A name decides (`--api-key`, `PASSWORD=`), or the form that a service gives its 
 a text stays: `max_tokens=512` and `pad_token=<pad>` are no secrets.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

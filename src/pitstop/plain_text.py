@@ -1,7 +1,5 @@
 """Text made fit to be shown, without what a terminal would obey; a line for the user."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import re

@@ -3,8 +3,6 @@
 `dataclass(frozen=True)` compiles six methods for every class; a `Frozen` compiles its `__init__`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields

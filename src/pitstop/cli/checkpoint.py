@@ -1,7 +1,5 @@
 """`pitstop checkpoint`."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

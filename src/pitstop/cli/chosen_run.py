@@ -1,7 +1,5 @@
 """Which run, or which launch, a command is about."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pitstop.errors import RunNotFound

@@ -1,7 +1,5 @@
 """The sub-commands of `pitstop`, and the one place that prints errors."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import sys

@@ -4,8 +4,6 @@ The trainer starts it as `python -m pitstop.cli.companion REQUEST FD`; it answer
 line of JSON, the socket to connect to or the error to raise.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

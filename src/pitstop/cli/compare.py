@@ -1,7 +1,5 @@
 """`pitstop compare`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

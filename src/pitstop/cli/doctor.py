@@ -1,7 +1,5 @@
 """`pitstop doctor`."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

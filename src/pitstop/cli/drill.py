@@ -1,7 +1,5 @@
 """`pitstop drill`."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`pitstop explain`."""
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """`pitstop find-nan`."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

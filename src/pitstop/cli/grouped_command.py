@@ -1,7 +1,5 @@
 """Options in groups: one value of a command for several, and headings in its help."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reports of `pitstop run`, whose code is slow to load, and is so while the script runs."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`pitstop launch`."""
 
-from __future__ import annotations
-
 import copy
 import os
 import secrets

@@ -1,7 +1,5 @@
 """`pitstop ls`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

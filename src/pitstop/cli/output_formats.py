@@ -1,7 +1,5 @@
 """The forms of a report, as options of a command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

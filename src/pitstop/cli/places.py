@@ -1,7 +1,5 @@
 """Where a run is: a local folder, or a URL that mirrors one."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """`pitstop plan`."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Defaults of options in the working folder: pitstop.toml, or a table of pyproject.toml."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Amounts as a person writes them: `10min`, `500steps`, `2GB`, `1%`; others are a `ValueError`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 

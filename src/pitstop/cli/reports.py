@@ -1,7 +1,5 @@
 """The reports that `pitstop run` leaves beside the records of each attempt."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

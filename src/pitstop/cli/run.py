@@ -1,7 +1,5 @@
 """`pitstop run`."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The options of `pitstop run`, in groups: for the trainer, for stops, for failures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`pitstop status`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`pitstop stop`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from functools import partial

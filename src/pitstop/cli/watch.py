@@ -1,7 +1,5 @@
 """`pitstop watch`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`pitstop why`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

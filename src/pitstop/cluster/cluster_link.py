@@ -1,7 +1,5 @@
 """Whether this run is a member of a cluster, and which; the network begins with the first role."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

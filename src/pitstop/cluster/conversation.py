@@ -7,8 +7,6 @@
 Whoever does not prove that it knows the secret is told nothing; what it sends is not parsed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ A gang begins when all trainers have agreed on a state (`resume_agreement`).  It
 stop (`stop_agreement`), or when one trainer is lost: no step can end without it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The parts in a cluster: the leader knows and releases the others, who follow it to its end."""
 
-from __future__ import annotations
-
 import math
 import secrets
 import time

@@ -3,8 +3,6 @@
 Checked, written and read as `link.messages`; they travel in sealed frames, see `conversation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pitstop.link.messages import Count, Message

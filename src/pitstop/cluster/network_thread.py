@@ -1,7 +1,5 @@
 """Threads that talk over the network, so that the supervisor's loop never waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -8,8 +8,6 @@ A state is known by its mark: the gang that it was saved in, and the step.  Two 
 same name, so that two states of one step, which differ, are never taken for one another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 

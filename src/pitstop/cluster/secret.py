@@ -3,8 +3,6 @@
 PITSTOP_CLUSTER_SECRET holds it, or a file that only the user can read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

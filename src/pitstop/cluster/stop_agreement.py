@@ -11,8 +11,6 @@ A trainer that holds waits for its supervisor, in no collective of TensorFlow's;
 collective that another one waits in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 

@@ -1,7 +1,5 @@
 """Two runs side by side: where they differ, and why they may; only tensors are read from disk."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What one run left behind, as far as a comparison needs it; saved state as named digests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How one thing led to the next: the events before an end, as far as they belong to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from pitstop import events

@@ -1,7 +1,5 @@
 """Runs all rules over the evidence of one attempt, ranks and completes what they find."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What happened, in words: a few for each kind of event that is news."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum

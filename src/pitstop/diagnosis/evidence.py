@@ -1,7 +1,5 @@
 """Everything known about one attempt, in one frozen value that rules read."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a diagnosis says: a cause, how sure it is, why, and what to do."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Evidence from disk: a run's folder, or nothing but a log file."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

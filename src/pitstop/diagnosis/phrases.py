@@ -1,7 +1,5 @@
 """Numbers and places in the words that all findings share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What a diagnosis says, in the words of two tables; and the page of causes."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping

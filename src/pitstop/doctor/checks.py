@@ -1,7 +1,5 @@
 """What the facts mean: what can be observed, what is lost where it cannot.  Pure."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What there is on this machine, looked at once."""
 
-from __future__ import annotations
-
 import fcntl
 import importlib.util
 import json

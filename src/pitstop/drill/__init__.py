@@ -1,6 +1,4 @@
 """Interrupts a script on purpose, and proves that it resumes exactly."""
 
-from __future__ import annotations
-
 from pitstop.drill.outcome import Drill, DrillVerdict, Trial
 from pitstop.drill.runner import DrillRequest, run_drill

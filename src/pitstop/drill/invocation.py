@@ -1,7 +1,5 @@
 """The command lines of a drill's runs.  Pure."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

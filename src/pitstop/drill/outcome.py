@@ -1,7 +1,5 @@
 """Where a drill interrupts, and what it found, as frozen values.  Pure."""
 
-from __future__ import annotations
-
 import enum
 import random
 from collections.abc import Iterator, Sequence

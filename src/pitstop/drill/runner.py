@@ -1,7 +1,5 @@
 """Carries a drill out: real runs in processes of their own, in one folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """When which state is saved: snapshots, ends of trainings, best epochs.  Pure: times are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from pitstop.store.best_rule import parse_best_rule

@@ -1,7 +1,5 @@
 """Starts a supervisor beside a script that was started without one."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What becomes of a training that begins: it is trained, goes on, or has ended before.  Pure."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Addresses, readings of a clock and names of files are left out.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

@@ -4,8 +4,6 @@ Before a training, that is a resume of the script's own. In a restored one, it s
 written that are computed once more, or has emptied what the steps before had written.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import math

@@ -4,8 +4,6 @@ A run has one entropy, kept in its run.json; each purpose draws its stream from 
 process, and threads beside the main one, get numbers of their own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

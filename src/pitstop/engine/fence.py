@@ -5,8 +5,6 @@ was needed for an exact resume, it ends the snapshots: none is better than a wro
 a script on purpose is no `Exception`, and passes; the user's code never runs inside of a fence.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import traceback

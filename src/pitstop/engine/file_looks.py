@@ -1,7 +1,5 @@
 """Files that a script looks at without opening them: whether they are there, how old, how many."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import os

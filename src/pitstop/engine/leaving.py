@@ -1,7 +1,5 @@
 """How the script is left: by an exception in its main thread, at once from any other."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import io

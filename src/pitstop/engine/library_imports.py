@@ -1,7 +1,5 @@
 """Which modules of large libraries a training has imported: a spare process imports them ahead."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The steps of a process that trains together with others: none ends without all of them."""
 
-from __future__ import annotations
-
 import time
 
 from pitstop.link.beacon import Beacon, Stop

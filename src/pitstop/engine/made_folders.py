@@ -1,7 +1,5 @@
 """Folders that the script makes: one named by the time or by chance is another one each time."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -4,8 +4,6 @@ A finished outcome goes only to a training that is the same in every part; a sta
 also where the user has changed settings of what is provably the same training.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Sequence
 from dataclasses import replace

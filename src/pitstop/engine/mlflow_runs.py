@@ -4,8 +4,6 @@ Of each metric the values are counted: those that were made again are as many as
 than there were at the cut.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections import deque

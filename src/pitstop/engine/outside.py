@@ -1,7 +1,5 @@
 """What a training does that no checkpoint holds: it draws from the machine, sets variables."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

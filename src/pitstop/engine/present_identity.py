@@ -1,7 +1,5 @@
 """What is known of any training from the call that begins it: its place, and its counters."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dis

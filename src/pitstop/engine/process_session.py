@@ -1,7 +1,5 @@
 """The session of this process, opened once by whoever needs it first."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from types import FrameType

@@ -15,8 +15,6 @@ Anything else is refused by name: an object that only its class can rebuild has
 no place in a checkpoint.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import datetime

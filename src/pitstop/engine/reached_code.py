@@ -1,7 +1,5 @@
 """The code that a training or a cell runs: what its names lead to among what the user defines."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

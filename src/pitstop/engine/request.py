@@ -1,7 +1,5 @@
 """Requests to the supervisor from a process that need not train: its part in a cluster, its end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Random generators that a script keeps for itself: their states, and who shares one."""
 
-from __future__ import annotations
-
 import random
 import types
 from collections.abc import Callable, Mapping, Sequence

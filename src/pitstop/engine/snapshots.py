@@ -1,7 +1,5 @@
 """What of a training is saved, and when: at the boundaries of steps, at ends, at a stop."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -4,8 +4,6 @@ The answer is written by a handler in C that needs no lock of the interpreter, s
 that it comes also while native code holds on to it.  Forked children inherit it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os

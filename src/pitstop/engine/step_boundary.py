@@ -1,7 +1,5 @@
 """The boundary between two training steps: measured, recorded, published, and obeyed."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

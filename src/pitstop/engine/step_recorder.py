@@ -1,7 +1,5 @@
 """What is told of the steps of this attempt: their record, bad losses, vital signs."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

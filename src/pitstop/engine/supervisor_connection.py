@@ -1,7 +1,5 @@
 """The trainer's connection to its supervisor; and what happens when nobody watches any more."""
 
-from __future__ import annotations
-
 import os
 import select
 import threading

@@ -3,8 +3,6 @@
 A tracker's run is known by the entropy of ours, and rows that it has already are left out.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

@@ -5,8 +5,6 @@ Where it does not, a name that only one variable has still tells which one it is
 left without a certain partner is refused or named, never guessed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

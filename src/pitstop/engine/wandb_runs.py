@@ -4,8 +4,6 @@ Offline, each process writes a file of its own, which lacks the last second when
 killed: a saved state carries the last rows, and a resume logs those that no file has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Saved weights by the forms they come in, told apart without a framework."""
 
-from __future__ import annotations
-
 from enum import Enum
 from pathlib import Path
 

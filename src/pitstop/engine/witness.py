@@ -1,7 +1,5 @@
 """What only the trainer can know about its end: exceptions, exits, and who called them."""
 
-from __future__ import annotations
-
 import atexit
 import builtins
 import functools

@@ -7,8 +7,6 @@ seconds since the epoch, stamped by the journal when the event is written.
 This module is imported inside the trainer: standard library only.
 """
 
-from __future__ import annotations
-
 from pitstop.events.attempts import *
 from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
 from pitstop.events.checkpoints import *

@@ -1,7 +1,5 @@
 """The run and its attempts; written by the supervisor."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue

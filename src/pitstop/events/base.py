@@ -1,7 +1,5 @@
 """What all events have in common, and their JSON form."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What becomes of snapshots on disk; told by the persister."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from pitstop.events.base import Event

@@ -1,7 +1,5 @@
 """The part of a process in a cluster of TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pitstop.events.base import Event

@@ -1,7 +1,5 @@
 """Standstills that the supervisor notices, and what it starts again."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from pitstop.events.base import Event

@@ -1,7 +1,5 @@
 """The training, as the trainer reports it."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue

@@ -1,7 +1,5 @@
 """What `pitstop export` does, from the choice of a checkpoint to the renaming of the output."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

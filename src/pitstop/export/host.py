@@ -1,7 +1,5 @@
 """Runs the command of a run up to a saved state, as a resume would, and lets it export there."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """What `pitstop find-nan` does: runs a step of a run again on a copy of its saved state."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """What `pitstop plan` does: runs the first steps of a script, and reckons from what they took."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """A checkpoint's variables as one safetensors file with readable names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The file systems that a run uses: which they are, and how full (proc(5))."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -5,8 +5,6 @@ Each level is two files, `flight.L.a.jsonl` and `flight.L.b.jsonl`, that are fil
 So the disk that a recorder takes has a bound, and no name ever vanishes while somebody reads.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """GPUs as NVIDIA's management library (NVML) shows them; nothing where there are none."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The processes of a run, as /proc shows them (proc(5))."""
 
-from __future__ import annotations
-
 import os
 import resource
 from collections.abc import Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """One thing over time, from samples: for plots and rules.  Pure."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

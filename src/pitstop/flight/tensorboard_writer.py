@@ -1,7 +1,5 @@
 """Shows a run in the TensorBoard that its user already looks at, without TensorFlow."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

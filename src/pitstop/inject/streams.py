@@ -1,7 +1,5 @@
 """Begins the random streams of a script with its run's entropy, as their modules come."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a spare process does before its script: imports libraries, and waits to be needed."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.abc
 import importlib.util

@@ -3,8 +3,6 @@
 Each counts as a step, so that the place in the input stays the number of steps.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

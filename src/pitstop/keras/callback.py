@@ -1,7 +1,5 @@
 """`pitstop.keras.Callback`: a `fit` under Pitstop without `pitstop run`."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from typing import TYPE_CHECKING, Any, Literal

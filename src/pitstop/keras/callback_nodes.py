@@ -3,8 +3,6 @@
 Of a resumed script they may stand in other places, or be fewer or more.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

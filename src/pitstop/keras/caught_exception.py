@@ -1,7 +1,5 @@
 """A `fit` that ended in an exception which the script caught: an outcome like any other."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

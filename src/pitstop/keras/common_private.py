@@ -1,7 +1,5 @@
 """Names that are not public API and that Keras 3 and Keras 2 share, each behind one function."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a `fit` goes on from a saved state, and when it must not."""
 
-from __future__ import annotations
-
 import functools
 import time
 import traceback

@@ -1,7 +1,5 @@
 """What is known of the training input, to notice that it changed."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -4,8 +4,6 @@ A resume cuts the files of the interrupted run where they were at the cut; one b
 name that TensorBoard does not read. Writers are flushed at the cut: it is the end of a record.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import socket

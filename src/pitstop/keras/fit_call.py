@@ -1,7 +1,5 @@
 """A call of `fit`: its arguments, and which value holds of settings that the user has changed."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Sequence

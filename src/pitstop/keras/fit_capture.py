@@ -1,7 +1,5 @@
 """Where a running `fit` stands, and a cut of everything that it is made of."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Any

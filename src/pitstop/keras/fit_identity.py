@@ -1,7 +1,5 @@
 """What a `fit` is, from what the script or a cell has built for it; before it looks at its data."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

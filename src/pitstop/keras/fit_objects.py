@@ -3,8 +3,6 @@
 What goes wrong in here is a name on the list of what is not restored, and never an end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """A `fit` whose steps are closures, which this process sends to the workers of a cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """One running `model.fit`: its position, its cuts, and its continuation."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The part of a saved state that says how a `fit` stands in Python: made, and put back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pitstop.engine import trackers

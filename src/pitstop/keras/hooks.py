@@ -1,7 +1,5 @@
 """Puts the watch into Keras 3: its hook points, and a boundary at each step of an epoch."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """How the hooks of a process lead to its training, whichever package Keras comes in."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

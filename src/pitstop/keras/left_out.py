@@ -1,7 +1,5 @@
 """What a run that was rolled back does otherwise: batches are left out, weights are looked at."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from pathlib import Path

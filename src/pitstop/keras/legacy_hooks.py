@@ -1,7 +1,5 @@
 """Puts the watch into Keras 2 (`tf_keras`): its hook points, and its epochs and steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of Keras 2 (`tf_keras`) that are not public API, each behind one function."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import random

@@ -1,7 +1,5 @@
 """The training input of Keras 2 (`DataHandler`), seen as the adapter sees that of Keras 3."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -6,8 +6,6 @@ are, the sum of the parts' gradients, each times its share of the records, is th
 batch: equal up to rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

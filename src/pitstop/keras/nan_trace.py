@@ -3,8 +3,6 @@
 The process was started for this, and ends behind it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -4,8 +4,6 @@
 Of a log that the script opens before it trains, it is read before the script opens it.
 """
 
-from __future__ import annotations
-
 import glob
 import io
 import os

@@ -1,7 +1,5 @@
 """The packages that Keras comes in: `keras` (Keras 3) and `tf_keras` (Keras 2)."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Names of Keras that are not public API, each behind one function."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect

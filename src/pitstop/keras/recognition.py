@@ -1,7 +1,5 @@
 """Which saved training a `fit` is, and what becomes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol

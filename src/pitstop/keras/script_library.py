@@ -1,7 +1,5 @@
 """What objects of Keras and TensorFlow have to do with the Python state of a script."""
 
-from __future__ import annotations
-
 import dis
 import functools
 import inspect

@@ -3,8 +3,6 @@
 The process ends behind it, without the script's `finally`, which would save a model.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The numbers that a training step returned, and what the flight recorder is told of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who set `model.stop_training`: the callback, the line, and what it watched."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

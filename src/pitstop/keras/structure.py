@@ -4,8 +4,6 @@ Flags, numbers and texts are set again; a training step that was made anew is ma
 optimizer, a loss or a function in the place of another cannot be built again.
 """
 
-from __future__ import annotations
-
 import math
 import types
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a `fit` trains, by name: begun with saved weights, or written in other formats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pitstop.engine.export_order import ExportOrder, carrying_out

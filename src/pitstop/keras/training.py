@@ -1,7 +1,5 @@
 """The training of this process: which `fit` runs, what it continues, who stopped it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

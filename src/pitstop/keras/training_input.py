@@ -1,7 +1,5 @@
 """The training input of one `fit`: its iterators, and how they are brought back."""
 
-from __future__ import annotations
-
 import atexit
 import collections
 import threading

@@ -4,8 +4,6 @@ The order of the rows decides the last bits of the metrics. It depends on how fa
 dataset's shuffles have gone.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The variables of a `fit` by the names that Keras gives them; and those of other models."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The folder of a launch: that of the same command, or a new one; never one of another shape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One member's `pitstop run` as a process, from its start to how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@ Format of TF_CONFIG: `tf.distribute.cluster_resolver.TFConfigClusterResolver`.  
 task and no address, as Estimators expect it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Starts the members, hands signals on to them, and collects how they ended."""
 
-from __future__ import annotations
-
 import math
 import os
 import select

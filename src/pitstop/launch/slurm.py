@@ -4,8 +4,6 @@ Source of the variables: `man srun`, "OUTPUT ENVIRONMENT VARIABLES".  Tasks are 
 node (`--distribution=block`, Slurm's default for as many tasks as nodes and for full nodes).
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """How a process that helps the supervisor begins: what it is told, and what it leaves alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -6,8 +6,6 @@ have a socket pair each.  On the wire a message is a JSON object (see `link.wire
 below and `type`, the name of its class in snake case.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the command line decides and the trainer obeys."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

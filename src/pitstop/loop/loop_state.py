@@ -4,8 +4,6 @@ The first step of a compiled model creates variables while it is traced: one ste
 before the state is restored.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`pitstop.start`: a script's own training loop under Pitstop: its steps, its metrics, its end."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

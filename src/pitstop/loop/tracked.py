@@ -1,7 +1,5 @@
 """The objects that a custom loop names, each saved and restored in place."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a loop of `pitstop.start` trains, by name: begun with saved weights, or written."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

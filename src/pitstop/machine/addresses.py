@@ -1,7 +1,5 @@
 """The address of a host as it stands in a URL or in the settings of a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 

@@ -4,8 +4,6 @@ Sources: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and
 Documentation/admin-guide/cgroup-v2.rst; proc(5) for the two tables in /proc.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The small files in which the kernel shows its numbers."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

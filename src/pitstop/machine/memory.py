@@ -4,8 +4,6 @@ Sources: the kernel's Documentation/accounting/psi.rst for the stalls, and
 Documentation/admin-guide/cgroup-v2.rst for those of one cgroup; proc(5) for /proc/vmstat.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When this process began, what the kernel says of another, and signals to others."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

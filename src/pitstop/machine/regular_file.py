@@ -1,7 +1,5 @@
 """Opening a file that must be one: a FIFO in its place would be waited for without end."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

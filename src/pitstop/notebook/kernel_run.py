@@ -1,7 +1,5 @@
 """The run of a kernel: its folder, and a supervisor from the first `fit` behind each stop on."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Every `fit` of a kernel: in an attempt of its run, which a stop ends and the kernel outlives."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A cell draws the same in each kernel, and other numbers each time that it has ended and runs again.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import sys

@@ -5,8 +5,6 @@ arch/x86/mm/fault.c and arch/x86/kernel/traps.c for crashes, by the number of th
 /proc/sys/debug/exception-trace is not 0.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Watches a trainer from outside, and says in the end what the machine saw."""
 
-from __future__ import annotations
-
 import platform
 import resource
 import time

@@ -5,8 +5,6 @@ Environment variables and formats: sbatch(1), scontrol(1) and sacct(1) of Slurm;
 "Accessing the Kubernetes API from a Pod" of Kubernetes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What the kernel says about the threads of a process: see proc(5)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

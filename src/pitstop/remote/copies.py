@@ -1,7 +1,5 @@
 """The two copies of a run: what the local folder holds, and what its mirror does."""
 
-from __future__ import annotations
-
 import contextlib
 import stat
 from collections.abc import Mapping, Sequence

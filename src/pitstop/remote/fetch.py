@@ -1,7 +1,5 @@
 """Brings a mirrored run into a local folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

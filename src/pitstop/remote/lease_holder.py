@@ -1,7 +1,5 @@
 """Takes, renews and gives back the lease of a mirror."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import enum

@@ -1,7 +1,5 @@
 """Brings a mirror up to date with the local folder, one pass at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The URL of a mirror, and the local folder that it mirrors.  Pure."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

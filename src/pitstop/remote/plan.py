@@ -4,8 +4,6 @@ A manifest is sent behind its files and removed before them: each in the mirror 
 files there, with the content that it was written for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

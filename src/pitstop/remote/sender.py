@@ -1,7 +1,5 @@
 """The thread that sends: at once when something changed, later when it failed."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -4,8 +4,6 @@ The libraries behind fsspec share no base class and must not be imported to name
 theirs, so errors that are not OSErrors are known by the names of their classes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -4,8 +4,6 @@ It takes the lease before the run folder is looked at, fetches what is newer els
 sends what is committed.  No other process of a run loads a network library.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

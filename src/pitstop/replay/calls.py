@@ -1,7 +1,5 @@
 """The calls of a script that are recorded: of a `tf.function`, or of a method of a Keras model."""
 
-from __future__ import annotations
-
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence

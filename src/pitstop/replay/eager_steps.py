@@ -1,7 +1,5 @@
 """Steps outside of any `tf.function`: they are counted, and stopped at, and cannot be repeated."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

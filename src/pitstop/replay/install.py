@@ -1,7 +1,5 @@
 """Puts the recorder into TensorFlow and Keras: one thin function per hook point."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A custom loop that runs: its record, its boundaries, its cuts."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

@@ -1,7 +1,5 @@
 """The script's output, held back while it repeats what it has already said."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

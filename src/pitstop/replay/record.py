@@ -14,8 +14,6 @@ One tensor of a checkpoint holds the entries, each a header and a payload:
 Names, forms and the lengths of payloads are few; they are the JSON beside it.
 """
 
-from __future__ import annotations
-
 import enum
 import struct
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Watches the script for a loop, and leads its calls to the record or to the answers."""
 
-from __future__ import annotations
-
 import threading
 import zlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Repeats a loop of an earlier attempt: its calls return what was recorded, without computing."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

@@ -1,7 +1,5 @@
 """What the graphs of a script's functions tell: who trains, and who cannot be answered."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -12,8 +12,6 @@ tuples of JSON values:
     ("replicas", form, ...)          what each replica of a strategy returned
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Sequence

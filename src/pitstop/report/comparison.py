@@ -1,7 +1,5 @@
 """A comparison of two runs, for a terminal and for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 

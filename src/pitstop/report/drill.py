@@ -1,7 +1,5 @@
 """A drill, for a terminal and for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

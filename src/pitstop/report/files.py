@@ -1,7 +1,5 @@
 """The reports that lie beside the records of each attempt."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The report on several runs that trained together: who failed first, and who failed for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

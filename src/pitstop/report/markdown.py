@@ -1,7 +1,5 @@
 """The report as Markdown, for issues, notes and whatever shows text beside plots."""
 
-from __future__ import annotations
-
 import re
 
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding

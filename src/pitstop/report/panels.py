@@ -1,7 +1,5 @@
 """What is plotted: losses, metrics, step rate; memory, processors, input, GPUs.  Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The report as a person reads it in a terminal of 80 columns, and the blocks that rich draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report on a run, before it takes a form: what happened, and how far each attempt came."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict

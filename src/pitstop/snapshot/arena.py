@@ -11,8 +11,6 @@ A writer stores the snapshot's number, the contents, and then the sizes and the 
 is whole only when both numbers agree.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

@@ -5,8 +5,6 @@ tensor's bytes: each the number of a file among the image's, an offset, and a si
 handed over as they are, and mapped by whoever restores: a copy would cost their pages twice.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ It holds the arena, so a killed trainer's newest snapshot is still there, and th
 the supervisor is gone it asks the trainer to stop, waits for it, saves what is newest, and leaves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

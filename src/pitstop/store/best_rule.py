@@ -1,7 +1,5 @@
 """Which values of a metric are the best so far.  Imported inside the trainer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The checkpoints of one run: which there are, which are good, which may go."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from pathlib import Path

@@ -5,8 +5,6 @@ big-endian: one pass also tells which parts are as they were in the checkpoint b
 (https://github.com/Cyan4973/xxHash, XXH3 64-bit, seed 0.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from xxhash import xxh3_64, xxh3_64_digest, xxh3_64_hexdigest

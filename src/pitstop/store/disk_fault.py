@@ -1,7 +1,5 @@
 """What an OSError from the disk means, and what to do about it."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -3,8 +3,6 @@
 A test can record them and rebuild the disk as after a power cut between any two.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -4,8 +4,6 @@ Files are JSON objects with `format` (which kind of file) and `version`.  Member
 are ignored, later versions are refused.
 """
 
-from __future__ import annotations
-
 import json
 
 from pitstop.errors import FormatTooNew

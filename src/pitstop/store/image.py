@@ -6,8 +6,6 @@ makes the data start at a multiple of `DATA_ALIGNMENT_BYTES`, and wide dtypes co
 every tensor is aligned to its own element width.  Imported inside the trainer.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Frozen layers and cold rows of an embedding do not change.  The new checkpoint g
 hold them as hard links: each folder is complete, and the kernel counts who still needs a file.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The names of checkpoint folders, and which of them mean what."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator

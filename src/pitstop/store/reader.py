@@ -1,7 +1,5 @@
 """Reads a checkpoint and believes none of it before its checksum holds."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """Which checkpoints are kept: a pure choice over their manifests."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import re

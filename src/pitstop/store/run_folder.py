@@ -1,7 +1,5 @@
 """The folder of one run: where everything lies, and whether it is one at all."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets

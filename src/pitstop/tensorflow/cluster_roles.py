@@ -1,7 +1,5 @@
 """Notices what part a process takes in a cluster.  Public names of TensorFlow only."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Mapping

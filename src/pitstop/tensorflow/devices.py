@@ -1,7 +1,5 @@
 """What a process computes with: accelerators, and versions of the frameworks."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence

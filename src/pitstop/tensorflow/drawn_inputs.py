@@ -3,8 +3,6 @@
 Private names of TensorFlow, like those in `private`.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Sequence

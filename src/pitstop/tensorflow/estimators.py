@@ -3,8 +3,6 @@
 Public names of TensorFlow 2.15 only.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

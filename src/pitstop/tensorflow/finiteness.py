@@ -1,7 +1,5 @@
 """How many values of a tensor are no finite numbers, and where the first one is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Public names of TensorFlow only. Such a session saves itself at its end.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What variables are called at their creation."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Private names of TensorFlow, each behind one function; `check` names what is missing."""
 
-from __future__ import annotations
-
 import functools
 import os
 import random

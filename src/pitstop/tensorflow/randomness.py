@@ -1,7 +1,5 @@
 """The random streams of a process: the global ones of Python, NumPy, TensorFlow; the script's."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The closures that coordinators of this process have sent to workers, until they have ended."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import time

@@ -1,7 +1,5 @@
 """A loop of the script's own, recorded or of `pitstop.start`: its steps, and what is told of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from typing import Any

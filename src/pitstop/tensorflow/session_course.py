@@ -1,7 +1,5 @@
 """The course of a training that saves itself: its steps are seen, and its stop is in order."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Gives what a script trains the values of saved weights, before its first step."""
 
-from __future__ import annotations
-
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What training steps take of the memory of the host and of the devices."""
 
-from __future__ import annotations
-
 import os
 
 import tensorflow as tf

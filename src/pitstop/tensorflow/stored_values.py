@@ -1,7 +1,5 @@
 """Values in saved files, by name, read one at a time."""
 
-from __future__ import annotations
-
 import functools
 import mmap
 from collections.abc import Callable, Mapping

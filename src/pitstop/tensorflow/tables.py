@@ -1,7 +1,5 @@
 """Lookup tables that can be changed: what is in them, and how they get it again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

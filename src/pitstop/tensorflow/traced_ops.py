@@ -1,7 +1,5 @@
 """Types of ops in a traced function that a resume has to know of."""
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Mapping

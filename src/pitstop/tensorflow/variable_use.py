@@ -1,7 +1,5 @@
 """When the script reads and changes variables.  Private names, see `private.check`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

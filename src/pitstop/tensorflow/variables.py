@@ -8,8 +8,6 @@ tensorflow/core/kernels/training_op_helpers.h), so that a hold costs a few
 microseconds and the copy happens beside the next step.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

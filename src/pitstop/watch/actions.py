@@ -1,7 +1,5 @@
 """What a button asks of a run, in the way of `pitstop stop` and `pitstop checkpoint`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """One run, followed by nothing but its files."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that another process appends to, read as they grow, in bounded memory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import chain

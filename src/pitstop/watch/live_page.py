@@ -1,7 +1,5 @@
 """Pages that are made again as their runs go on: once, however many look at them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

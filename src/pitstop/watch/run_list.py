@@ -1,7 +1,5 @@
 """All runs below a folder."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -1,7 +1,5 @@
 """What the page of one run shows, as sections in the look of the report."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element

@@ -1,7 +1,5 @@
 """Serves the pages over HTTP: who is let in, documents, their changes as events, the buttons."""
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import json

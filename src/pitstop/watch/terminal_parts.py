@@ -1,7 +1,5 @@
 """What the terminal shows of runs: as much as fits."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

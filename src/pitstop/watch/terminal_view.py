@@ -1,7 +1,5 @@
 """Runs watched in a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """Clues: what in a log may explain its end, each with its place and its weight."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

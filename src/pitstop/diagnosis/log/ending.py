@@ -1,7 +1,5 @@
 """A log and what is known of its end: what its clues say together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

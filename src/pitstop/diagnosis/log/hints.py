@@ -1,7 +1,5 @@
 """Lines near the end of a log that sound like an error, where nothing else is told."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Lines of a log, without what a logger, a service, a launcher or a container puts before them."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A log that was read: its lines, exceptions, signs and progress."""
 
-from __future__ import annotations
-
 import bisect
 import codecs
 import io

@@ -1,7 +1,5 @@
 """Signs of training that goes on: progress bars, steps, epochs; and of its end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

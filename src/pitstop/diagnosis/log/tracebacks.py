@@ -1,7 +1,5 @@
 """Tracebacks in a log: of Python, of IPython, of rich; chained, nested and interleaved."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

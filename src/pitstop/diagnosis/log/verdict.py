@@ -1,7 +1,5 @@
 """Of all clues in a log those that explain its end, the likeliest first; with advice by numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Ends that somebody or something asked for, and the natural end."""
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """Exceptions that left the script, and exit codes that it chose."""
 
-from __future__ import annotations
-
 import re
 
 from pitstop.diagnosis import exception, phrases

@@ -1,7 +1,5 @@
 """Trainings that stood still: noticed by the watchdog, told by stacks and the kernel."""
 
-from __future__ import annotations
-
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding

@@ -1,7 +1,5 @@
 """SIGKILL: by the kernel for memory where that is proved, else by nobody we could name."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 
 from pitstop import events

@@ -1,7 +1,5 @@
 """Deaths inside native code, and faults that the driver of a GPU reported."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Losses that are no numbers any more."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Ends without an error: callbacks that stop a fit, inputs that run out, early exits."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -4,8 +4,6 @@ States and reasons: "JOB STATE CODES" and "JOB REASON CODES" of Slurm's squeue(1
 sacct(1); "Termination reasons" of IBM Spectrum LSF's bhist(1); the server's comments of PBS.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Servers of a cluster, which wait for requests and never end by themselves."""
 
-from __future__ import annotations
-
 import json
 import re
 

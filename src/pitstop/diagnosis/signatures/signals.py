@@ -1,7 +1,5 @@
 """Signals and exit codes, as every tool spells them."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping
 from dataclasses import field

@@ -1,7 +1,5 @@
 """The tables of signatures and of advice, and which row an exception belongs to."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Nothing is ever unpickled: what pickle writes is only hashed.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextvars
 import functools

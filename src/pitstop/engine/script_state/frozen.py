@@ -1,7 +1,5 @@
 """Content of a node as values that do not change any more, and their marks in JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

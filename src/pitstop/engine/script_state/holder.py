@@ -4,8 +4,6 @@ Iterators of the standard library, and files that are read, tell where they stan
 few; one that the script has made anew is brought there.
 """
 
-from __future__ import annotations
-
 import argparse
 import array
 import ast

@@ -1,7 +1,5 @@
 """What the framework's adapter says about objects of the libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Protocol
 

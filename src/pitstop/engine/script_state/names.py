@@ -3,8 +3,6 @@
 A state may come from anybody: nothing is imported for it.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 import weakref

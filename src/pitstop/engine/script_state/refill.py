@@ -1,7 +1,5 @@
 """Gives the living objects of a script the content that the nodes of a checkpoint say."""
 
-from __future__ import annotations
-
 import os
 import types
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a script's Python state was at the begin of a training, is at a cut, and becomes again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From what the training calls to all that holds content: a walk that names what it meets."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import logging

@@ -3,8 +3,6 @@
 Hands over to Pitstop, not added to `sys.path`, then to the `sitecustomize` that this one hides.
 """
 
-from __future__ import annotations
-
 import importlib.machinery
 import importlib.util
 import os

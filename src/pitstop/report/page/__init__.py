@@ -1,5 +1,3 @@
 """The report as one HTML file that holds all it needs: nothing is loaded from anywhere."""
 
-from __future__ import annotations
-
 from pitstop.report.page.document import render

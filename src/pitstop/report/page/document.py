@@ -1,7 +1,5 @@
 """The whole report.  Pure, but for reading the style and the script that come with it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 

@@ -1,7 +1,5 @@
 """HTML and SVG elements, and the frame of a page with its style and scripts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """One panel as a figure, its axes and round values: a stretched drawing, labels in HTML.  Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

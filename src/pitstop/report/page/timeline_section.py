@@ -1,7 +1,5 @@
 """The timeline of an attempt as a section: marks, panels, and the axis they share.  Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The user's command: its processes, to the end of the last."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The flight recorder of an attempt, as the supervision uses it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """The trainer of this run as a member of a gang: it resumes, saves and stops where all do."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 

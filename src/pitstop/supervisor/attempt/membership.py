@@ -1,7 +1,5 @@
 """The run's part in a cluster, while an attempt is under way."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The parts of an attempt, connected; none of them knows who handles what it tells."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A process that has the run's imports done, and takes the place of a trainer that has failed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """A stop of an attempt: who asks for it, and how long it may take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

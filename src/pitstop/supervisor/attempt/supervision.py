@@ -1,7 +1,5 @@
 """The loop of one attempt: waits, looks at what time has brought, and has it all handled."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Who may train in an attempt, one process at a time, and what it is given."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

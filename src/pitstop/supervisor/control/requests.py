@@ -1,7 +1,5 @@
 """Who connects to the socket of a live run, and what the command line asks there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Looks at the trainer once a second, and finds out what it does when it stands still."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

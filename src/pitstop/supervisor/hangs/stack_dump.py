@@ -1,7 +1,5 @@
 """The stacks of the processes of a run: asked for, and read as `faulthandler` formats them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Where a training stands still, from the stacks of its threads and the kernel's word.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pitstop.link.beacon import Phase

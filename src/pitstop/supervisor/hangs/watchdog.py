@@ -3,8 +3,6 @@
 What counts is time in which nobody saw progress, and which we were awake for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import field, replace
 

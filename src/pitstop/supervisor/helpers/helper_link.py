@@ -1,7 +1,5 @@
 """The supervisor's end of a process that helps it, such as the persister, replaced when it dies."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

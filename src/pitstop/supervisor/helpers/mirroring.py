@@ -1,7 +1,5 @@
 """The mirror of an attempt: told of what is saved, and waited for at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

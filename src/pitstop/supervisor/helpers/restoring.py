@@ -1,7 +1,5 @@
 """Loading restore points while the trainer is still starting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How long to wait for the trainer to reach a boundary after a stop request."""
 
-from __future__ import annotations
-
 import math
 
 from pitstop.events import StopDeadlinePassed

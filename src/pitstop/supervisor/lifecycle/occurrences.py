@@ -6,8 +6,6 @@ journaled, a `Trigger` goes to the lifecycle, an `Instruction` comes out of it, 
 what the trainer has sent.
 """
 
-from __future__ import annotations
-
 import selectors
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias

@@ -1,7 +1,5 @@
 """The life of one attempt as a table: what follows from each event in each state.  Pure."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 

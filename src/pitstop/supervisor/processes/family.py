@@ -3,8 +3,6 @@
 The supervisor is their subreaper, so every one of them stays its descendant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import psutil

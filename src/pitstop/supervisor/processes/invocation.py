@@ -1,7 +1,5 @@
 """What a command runs, without the ways to say it that change nothing.  Pure."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Asks the scheduler, when the command has ended, what it knows of the job."""
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

@@ -1,7 +1,5 @@
 """Starting the processes of a run, and collecting every one that ends."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import functools

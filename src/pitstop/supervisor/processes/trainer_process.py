@@ -1,7 +1,5 @@
 """The user's command as processes: started, watched, ended to the last one."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

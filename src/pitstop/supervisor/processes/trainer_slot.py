@@ -1,7 +1,5 @@
 """The one place for a training process in an attempt."""
 
-from __future__ import annotations
-
 import select
 import time
 from collections.abc import Generator, Iterator

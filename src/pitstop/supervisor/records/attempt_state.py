@@ -1,7 +1,5 @@
 """What the supervisor remembers of an attempt: a fold over its events.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Everything that happens in an attempt passes here: to disk, to memory, to the user."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

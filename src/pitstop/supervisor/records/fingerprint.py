@@ -1,7 +1,5 @@
 """What an attempt runs with, and what changed since the attempt before."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The few lines that Pitstop itself says while a run goes on.  Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

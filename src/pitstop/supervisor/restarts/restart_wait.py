@@ -1,7 +1,5 @@
 """The wait between a failed attempt and the next; whoever asks for a stop ends it."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The failures of one call of `pitstop run`: whether it goes on after the last, or would."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile

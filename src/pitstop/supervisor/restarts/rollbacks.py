@@ -3,8 +3,6 @@
 What was done is in the journal only, and holds for every later attempt of the run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence

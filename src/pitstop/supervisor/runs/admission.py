@@ -1,7 +1,5 @@
 """In what two commands differ, and whether a run goes on with another one."""
 
-from __future__ import annotations
-
 import os.path
 import re
 import shlex

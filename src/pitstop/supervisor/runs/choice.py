@@ -1,7 +1,5 @@
 """The folder of a run that nobody has named: that of the same command, or a new one beside it."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

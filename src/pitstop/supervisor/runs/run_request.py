@@ -1,7 +1,5 @@
 """What `pitstop run` is asked to do, and what came of it."""
 
-from __future__ import annotations
-
 from dataclasses import field
 from pathlib import Path
 

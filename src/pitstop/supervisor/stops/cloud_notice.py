@@ -5,8 +5,6 @@ Sources: "Create and use preemptible VMs: detect preemption", "Get live migratio
 (Amazon EC2), and "Scheduled Events for Linux VMs" (Microsoft Azure).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

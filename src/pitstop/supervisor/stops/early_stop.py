@@ -1,7 +1,5 @@
 """Signals that come before anything is supervised: nothing has begun, and nothing is lost."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from types import FrameType

@@ -4,8 +4,6 @@ A snapshot in memory does not survive the kernel's killing the whole container: 
 before.
 """
 
-from __future__ import annotations
-
 import enum
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 Handlers would run at any place and not know the sender: one thread waits with `sigwaitinfo`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import os

@@ -10,8 +10,6 @@
 A name is a key of the epoch's logs ("val_loss"), or `epoch`, counted from 1.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -3,8 +3,6 @@
 In threads of its own: who does not read (a pager) blocks the script, and never the supervision.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -4,8 +4,6 @@ The bottom row is taken out of the scrolling region (DECSTBM), as package manage
 writes our words: a terminal that is held (Ctrl-S) must not hold the supervision.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import os
