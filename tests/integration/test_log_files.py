@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from tensorflow.core.util import event_pb2
 
+from pitstop.events import LevelKnown
 from tests.integration.chain import Chain, interrupt_everywhere
 from tests.integration.conftest import Baseline, Interpreter
+from tests.integration.keras_run import KerasRun
 
 ARGUMENTS = ("--input", "numpy", "--validation", "--logs")
 
@@ -43,3 +47,33 @@ def test_logs_hold_every_step_once(tmp_path: Path, baseline: Baseline, forked: I
         assert len(expected) >= 3
         assert scalars(tmp_path / "events" / kind) == expected
     assert list((tmp_path / "events").rglob("*.interrupted.*"))
+
+
+def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: Interpreter) -> None:
+    options = ("--every", "15steps")
+    run = KerasRun(tmp_path, "appends_results.py", options=options, interpreter=forked)
+    # Each training has 20 steps; the second kill falls behind what the first attempt had reached.
+    for step in (28, 47):
+        run.attempt("--die-at-step", str(step))
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "exact"
+    files = {name: (tmp_path / name).read_text() for name in ("batches.txt", "rates.jsonl")}
+    assert [text.count("\n") for text in files.values()] == [60, 3]
+    alone = KerasRun(tmp_path / "alone", "appends_results.py", interpreter=forked)
+    alone.folder.mkdir()
+    assert alone.attempt().returncode == 0
+    assert files == {name: (alone.folder / name).read_text() for name in files}
+
+
+def test_lines_are_there_once_where_the_run_begins_again(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "appends_results.py", interpreter=forked)
+    run.attempt("--die-at-step", "28")
+    text = (tmp_path / "batches.txt").read_text()
+    for saved in (tmp_path / "run" / "checkpoints").iterdir():
+        shutil.rmtree(saved)
+    assert run.attempt().returncode == 0
+    assert (tmp_path / "batches.txt").read_text().startswith(text)
+    assert (tmp_path / "batches.txt").read_text().count(os.linesep) == 60
+    assert (tmp_path / "rates.jsonl").read_text().count("\n") == 3

@@ -8,13 +8,14 @@ import fnmatch
 import hashlib
 import math
 import os
-import sys
 import time
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pitstop.engine import file_access
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
@@ -25,13 +26,10 @@ OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({})
 _MOST_KEPT_BYTES = 1 << 25
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
-_CODE = (".py", ".pyc", ".so", ".pth")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
-_ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
-_FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
 
 
 class ReadBack(NamedTuple):
@@ -75,13 +73,15 @@ class EarlierFiles:
         self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
     ) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
-        if not isinstance(path, str | bytes | os.PathLike) or _is_own_look(frame):
+        if not isinstance(path, str | bytes | os.PathLike) or file_access.is_own_look(frame):
             return
         path = os.fsdecode(path)
         if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
             self._keep_content(path)
         if flags & os.O_TRUNC:
             self._note_begun_anew(path)
+            return
+        if flags & os.O_APPEND and APPENDED.repeats(path):
             return
         if flags & _WRITING:
             self._note_written(path)
@@ -92,9 +92,9 @@ class EarlierFiles:
             return
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
-        changed_seconds = _changed_seconds(path)
+        changed_seconds = file_access.changed_seconds(path)
         is_told = self._is_changed(changed_seconds, path) or self._lacks_content(path)
-        if is_told and _is_opened_by_script(frame):
+        if is_told and file_access.is_opened_by_script(frame):
             self._tell(path)
 
     def _on_replaced(self, event: str, arguments: tuple[Any, ...], _: Any) -> None:
@@ -109,7 +109,7 @@ class EarlierFiles:
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
             self._note_read(path)
-        if self._is_changed(_changed_seconds(path), path):
+        if self._is_changed(file_access.changed_seconds(path), path):
             self._tell(path)
 
     # -- before a training -----------------------------------------------------------------
@@ -120,16 +120,16 @@ class EarlierFiles:
         self._hook()
 
     def _note_read(self, path: str) -> None:
-        if not self._listening or len(self._read) >= _MOST_FILES or _is_code(path):
+        if not self._listening or len(self._read) >= _MOST_FILES or file_access.is_code(path):
             return
-        changed_seconds = _changed_seconds(path)
+        changed_seconds = file_access.changed_seconds(path)
         # What this process wrote itself, it may read.
         if 0 < changed_seconds < self._started_seconds:
             self._read[str(Path(path).absolute())] = changed_seconds
 
     def _note_written(self, path: str) -> None:
-        changed_seconds = _changed_seconds(path)
-        if changed_seconds and len(self._continued) < _MOST_FILES and not _is_code(path):
+        changed_seconds = file_access.changed_seconds(path)
+        if changed_seconds and len(self._continued) < _MOST_FILES and not file_access.is_code(path):
             self._continued.setdefault(os.path.abspath(path), changed_seconds)  # noqa: PTH100
 
     def _note_begun_anew(self, path: str) -> None:
@@ -137,10 +137,10 @@ class EarlierFiles:
         if self._doubt is not None:
             self._begun_anew.pop(path, None)
             return
-        is_known = path in self._begun_anew or _is_code(path)
+        is_known = path in self._begun_anew or file_access.is_code(path)
         if is_known or len(self._begun_anew) >= _MOST_FILES:
             return
-        changed_seconds = _changed_seconds(path)
+        changed_seconds = file_access.changed_seconds(path)
         if 0 < changed_seconds < self._started_seconds:
             self._begun_anew[path] = BegunAnew(changed_seconds, _digest_of(path))
 
@@ -153,11 +153,13 @@ class EarlierFiles:
     def _keep_content(self, path: str) -> None:
         """What the earlier attempts have left in a file that the script is about to write to."""
         path = os.path.abspath(path)  # noqa: PTH100
-        is_left = 0 < _changed_seconds(path) < self._started_seconds and not _is_code(path)
+        is_left = 0 < file_access.changed_seconds(
+            path
+        ) < self._started_seconds and not file_access.is_code(path)
         if is_left and self._doubt is None and path not in self._contents:
             left_bytes = _MOST_KEPT_BYTES - sum(map(len, self._contents.values()))
-            if 0 <= _read(path, 0)[1] <= left_bytes:
-                self._contents[path] = _read(path, left_bytes)[0]
+            if 0 <= file_access.read(path, 0)[1] <= left_bytes:
+                self._contents[path] = file_access.read(path, left_bytes)[0]
 
     def content(self, path: Path) -> bytes | None:
         """What was in a file before this attempt has written to it; None where nobody knows."""
@@ -166,6 +168,7 @@ class EarlierFiles:
     def put_back(self, path: Path) -> None:
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
         self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
+        APPENDED.put_back(os.path.abspath(path))  # noqa: PTH100
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         if self._listening:
@@ -187,6 +190,11 @@ class EarlierFiles:
         ]
         weights = [path for path in found if path.endswith(_WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
+
+    def read_ahead(self, finished_seconds: float) -> str:
+        """A file that the script has read, and that was written after a training had finished."""
+        found = (path for path, changed in self._read.items() if changed > finished_seconds)
+        return next(found, "")
 
     def own_resume(self, attempt_dir: Path, began_seconds: float) -> str:
         """That the script has restored weights of an earlier attempt by itself, if it has."""
@@ -228,7 +236,7 @@ class EarlierFiles:
         pattern = os.path.abspath(pattern)  # noqa: PTH100
         for path in fnmatch.filter(self._begun_anew, pattern):
             if os.path.dirname(path) == os.path.dirname(pattern) or "**" in pattern:  # noqa: PTH120
-                self._looked_at(path, _changed_seconds(path))
+                self._looked_at(path, file_access.changed_seconds(path))
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # What this process has written belongs to it, but not what it has written on.
@@ -253,54 +261,10 @@ EARLIER = EarlierFiles()  # of this process
 
 def _digest_of(path: str) -> str:
     """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
-    content, size_bytes = _read(path, _MOST_BYTES)
+    content, size_bytes = file_access.read(path, _MOST_BYTES)
     digest = hashlib.blake2b(content, digest_size=12).hexdigest()
     return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
 
 
-def _read(path: str, most_bytes: int) -> tuple[bytes, int]:
-    """What is in a file, no more than that, and its size; -1 for what is none."""
-    if not Path(path).is_file():
-        return b"", -1  # to open a pipe waits for who writes to it
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123  see `_is_own_look`
-            return file.read(most_bytes), file.seek(0, os.SEEK_END)
-    except OSError:
-        return b"", -1
-
-
-def _is_own_look(frame: types.FrameType | None) -> bool:
-    return frame is not None and frame.f_code is _read.__code__
-
-
-def _changed_seconds(path: str) -> float:
-    try:
-        return Path(path).stat().st_mtime
-    except (OSError, ValueError):
-        return 0.0
-
-
 def _changed_database(path: str) -> float:
-    return max(_changed_seconds(each) for each in (path, f"{path}-wal"))
-
-
-def _is_code(path: str) -> bool:
-    hidden = any(part.startswith(".") for part in Path(path).parent.parts if part.strip("."))
-    return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
-
-
-def _is_opened_by_script(frame: types.FrameType | None) -> bool:
-    """Whether it is no import, no framework and not Pitstop: these see to their own files."""
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        return False
-    # Loaded where a training runs; this module is by each Python process of a run.
-    from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
-
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if is_user_file(file):
-            return True
-        if is_own_file(file) or any(name in file for name in _FRAMEWORKS):
-            return False
-        frame = frame.f_back
-    return False
+    return max(file_access.changed_seconds(each) for each in (path, f"{path}-wal"))

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 
 from pitstop.engine import stacks
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.fence import FENCE
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
 from pitstop.engine.witness import ExitWatch, Witness, WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
-from pitstop.events import Event, ExitCalled, InstrumentationUnavailable
+from pitstop.events import Event, ExitCalled, InstrumentationUnavailable, LevelKnown
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
 
 _AGREE = "Restore the members' run folders, or start all members over with --new."
@@ -45,6 +46,14 @@ def open_session(
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
         _watch(session, callback_of)
     return session
+
+
+def end_files() -> None:
+    """The script is at its end: what it has appended again is removed, where it has trained."""
+    session = current()
+    reason = APPENDED.leave() if session is not None else ""
+    if session is not None and reason:
+        session.report(LevelKnown("not_exact", reason))
 
 
 def leave_session() -> None:

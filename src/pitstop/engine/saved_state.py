@@ -91,6 +91,11 @@ class SavedState(Frozen):
     def position(self) -> Position:
         return Position(**self.state["position"])
 
+    @property
+    def appended(self) -> dict[str, int]:
+        """Sizes in bytes of the files that the script appends to."""
+        return {str(path): int(size) for path, size in self.state.get("appended", {}).items()}
+
 
 class MappedTensors(Mapping[str, memoryview]):
     """The tensors of mapped files, each put together when it is asked for."""

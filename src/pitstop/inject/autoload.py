@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.made_folders import MADE
@@ -168,6 +169,10 @@ class _Autoload:
 
     def end(self) -> None:
         """Runs last at the exit; to take TensorFlow apart needs a second of computing."""
+        if self._imported:
+            from pitstop.engine.process_session import end_files
+
+            end_files()
         if self._exit_code is not None:
             from pitstop.engine.leaving import LeavesScript, end_process
 
@@ -262,4 +267,6 @@ def watch_files() -> None:
     OUTSIDE.watch()
     # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
     stacks_path = os.environ.get("PITSTOP_STACKS")
-    MADE.watch(Path(stacks_path).parent if stacks_path else None)
+    attempt_dir = Path(stacks_path).parent if stacks_path else None
+    MADE.watch(attempt_dir)
+    APPENDED.watch(attempt_dir)

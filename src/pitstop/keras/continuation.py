@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import FENCE, observing
@@ -175,6 +176,7 @@ class Continuation:
             self._run.input.finish(self._saved)
         self._restore_state()
         open_files.lengthen(self._run.logs, self._files)
+        self._go_on_appending()
         history = self._run.callbacks._history
         self._run.model.history = history
         seconds = round(time.monotonic() - started, 4)
@@ -216,6 +218,7 @@ class Continuation:
         self._restore_state()
         if not self._run.session.settings.find_nan_step:
             self._restore_files()
+            self._go_on_appending()
         if self._restarts_epoch:
             self._run.restart_epoch()
         position, session, level = self.position, self._run.session, self._level()
@@ -246,6 +249,9 @@ class Continuation:
                 )
                 remedy = "Open it in the callback's on_train_begin, or in append mode."
                 self._run.session.report(Notice("log_file_lost", message, remedy))
+
+    def _go_on_appending(self) -> None:
+        self._run.doubt(APPENDED.go_on(self._saved.appended))
 
     def _cut_event_files(self) -> None:
         folders = event_files.absolute_folders(self._run.callbacks.callbacks)

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_state
@@ -43,6 +44,7 @@ class FitPosition:
 
 
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
+    run.doubt(APPENDED.settle())
     encoder = Encoder("python/")
     held = run.registry.hold(run.path_of)
     input_json, input_tensors = run.input.capture(encoder)
@@ -65,6 +67,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
         "time_seconds": time.time(),
         "identity": vars(run.identity) if run.identity else {},
         **held.state,
+        "appended": APPENDED.capture(),
         "random": encoder.encode(run.streams.capture()),
         "fit_random": encoder.encode(run.random_before),
         "fit": {

@@ -50,6 +50,10 @@ _DISTRIBUTED = (
     "Keras 2 with this distribution strategy: resuming its input was not tested; use "
     "MirroredStrategy or MultiWorkerMirroredStrategy"
 )
+_READ_AHEAD = (
+    "the script has read {}, which an earlier attempt wrote after this training, and repeats the "
+    "training"
+)
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
     "The run is stopped and the script continues: further model.fit calls do not train.",
@@ -118,7 +122,10 @@ class Training:
             private_of(model).continue_at_epoch(model, None)
         if self.continuation and self.continuation.finished_seconds:
             # What a later training wrote is not what the script found here.
-            EARLIER.watch(self.continuation.finished_seconds, self._recognition.deviate)
+            finished_seconds = self.continuation.finished_seconds
+            if path := EARLIER.read_ahead(finished_seconds):
+                self._recognition.deviate(_READ_AHEAD.format(path))
+            EARLIER.watch(finished_seconds, self._recognition.deviate)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 

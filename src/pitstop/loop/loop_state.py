@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import EXACT, StateCapture, not_exact
@@ -45,6 +46,7 @@ class LoopState:
         encoder = Encoder("python/")
         held = self._registry.hold(self._path_of)
         captured = {name: each.capture(encoder) for name, each in self._objects.items()}
+        self.doubt(APPENDED.settle())
         self.doubt("; ".join(each.doubt for each in self._objects.values() if each.doubt))
         own = {
             "loop": {

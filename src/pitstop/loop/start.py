@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pitstop import steps
 from pitstop.engine import process_session
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
@@ -61,6 +62,7 @@ class Run:
         self._state.restore(saved)
         began = began_seconds(self._session.attempt_dir)
         EARLIER.watch(saved.state["time_seconds"], self._state.doubt, began)
+        self._state.doubt(APPENDED.go_on(saved.appended))
         self._unsettled = saved
         position = self._saved = saved.position
         self._loop.step = position.step

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
@@ -185,6 +186,8 @@ class LiveLoop(ScriptLoop):
             return None
 
     def _cut(self, milestone: str) -> StateCapture:
+        if reason := APPENDED.settle():
+            self.doubt(reason)
         held = self._registry.hold()
         if self._closures is not None:
             # A later read may find other values.

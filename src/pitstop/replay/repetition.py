@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
@@ -202,8 +203,8 @@ class Repetition:
             raise self._refused(refusal.message) from None
         randomness.restore(decode(saved.state["random"], saved.tensors))
         self._end()
-        if doubt:
-            loop.doubt(doubt)
+        for reason in filter(None, (doubt, APPENDED.go_on(saved.appended))):
+            loop.doubt(reason)
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])
         loop.reach(time.monotonic_ns())

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateCapture
@@ -72,6 +73,7 @@ class ScriptLoop:
             "level": {**vars(level), "unverified": held.refused},
             "versions": self._versions,
             "time_seconds": time.time(),
+            "appended": APPENDED.capture(),
             **held.state,
             "random": encoder.encode(randomness.capture()),
             **own,

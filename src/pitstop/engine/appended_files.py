@@ -1,0 +1,215 @@
+"""Files that the script appends to: where it runs again from its top, it appends the same again.
+
+What an earlier attempt has appended is in the file already, so what repeats it is removed.
+"""
+
+import contextlib
+import json
+import os
+import re
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine import file_access
+from pitstop.engine.audit_events import subscribe
+
+APPENDED_FILE = "appended.jsonl"
+"""Its name in the folder of an attempt: a path and a number of bytes in each line."""
+_MOST_FILES = 64
+_MOST_BYTES = 1 << 24
+_DIGITS = re.compile(rb"\d+")
+_APPENDED_AGAIN = (
+    "the script has appended to {} again, but not what an earlier attempt appended there; "
+    "what both appended is kept"
+)
+
+
+class AppendedFile:
+    """What this process appends stands behind the first `earlier_bytes` of the file."""
+
+    def __init__(self, begun_bytes: int, earlier_bytes: int) -> None:
+        self.begun_bytes = begun_bytes  # its size before the run
+        self.earlier_bytes = earlier_bytes  # with what earlier attempts have appended
+        self.repeated_bytes = begun_bytes  # up to there this process has appended the same
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that is appended from here on can repeat an earlier attempt."""
+        return self.repeated_bytes >= self.earlier_bytes
+
+    def end(self) -> None:
+        self.repeated_bytes = self.earlier_bytes
+
+
+class AppendedFiles:
+    """Is told of each file that the script opens for appending."""
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._record: Path | None = None
+        self._begun: dict[str, int] = {}
+        self._files: dict[str, AppendedFile] = {}
+
+    def watch(self, attempt_dir: Path | None) -> None:
+        """Hears of them from now on; `attempt_dir` tells of those of earlier attempts."""
+        self._pid = os.getpid()
+        if attempt_dir is not None:
+            self._record = attempt_dir / APPENDED_FILE
+            number = int(attempt_dir.name)
+            for earlier in (attempt_dir.parent / f"{each}" for each in range(1, number)):
+                for path, size_bytes in _lines(earlier / APPENDED_FILE):
+                    self._begun.setdefault(path, size_bytes)
+            # Another process of this attempt has repeated so much.
+            for path, size_bytes in _lines(self._record):
+                if path in self._begun:
+                    self._begun[path] = size_bytes
+        subscribe(("open",), self._on_event)
+
+    def repeats(self, path: str) -> bool:
+        """Whether what is appended to a file may repeat an earlier attempt."""
+        return os.path.abspath(path) in self._begun  # noqa: PTH100
+
+    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+        path, _mode, flags = arguments
+        is_append = bool(flags & os.O_APPEND)
+        if not (is_append or self._begun) or file_access.is_own_look(frame):
+            return
+        if os.getpid() != self._pid or not isinstance(path, str | bytes | os.PathLike):
+            return
+        path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+        if path in self._files:
+            # Who reads it finds nothing twice.
+            self._remove_repeated(path)
+        elif (is_append or path in self._begun) and file_access.is_opened_by_script(frame):
+            self._on_first_open(path, is_append=is_append)
+
+    def _on_first_open(self, path: str, *, is_append: bool) -> None:
+        if not is_append:
+            # The script reads what it has done, or begins anew: it does not repeat itself.
+            del self._begun[path]
+        elif not file_access.is_code(path):
+            self._note(path)
+
+    def _note(self, path: str) -> None:
+        if len(self._files) >= _MOST_FILES:
+            return
+        size_bytes = file_access.size_bytes(path)
+        begun_bytes = self._begun.get(path, size_bytes)
+        self._files[path] = AppendedFile(begun_bytes, size_bytes)
+        if path not in self._begun:
+            self._write(path, size_bytes)
+
+    def _write(self, path: str, size_bytes: int) -> None:
+        if self._record is not None:
+            with contextlib.suppress(OSError), self._record.open("a") as file:
+                file.write(json.dumps([path, size_bytes]) + "\n")
+
+    # -- what is there twice -------------------------------------------------------
+
+    def settle(self) -> str:
+        """Removes what the script has appended again; why that cannot be told, else empty."""
+        return "; ".join(filter(None, map(self._settle, self._files)))
+
+    def leave(self) -> str:
+        """As `settle`, at the exit of a process; another one of the attempt may follow."""
+        reason = self.settle()
+        for path, file in self._files.items():
+            if path in self._begun:
+                self._write(path, file.repeated_bytes)
+        return reason
+
+    def capture(self) -> dict[str, int]:
+        """The size of each file, in bytes."""
+        return {path: file_access.size_bytes(path) for path in self._files}
+
+    def go_on(self, sizes: Mapping[str, int]) -> str:
+        """The script goes on where the files had these sizes; why one does not, else empty."""
+        for path in sizes:
+            if path in self._begun and path not in self._files:
+                self._note(path)
+        known = [(path, size) for path, size in sizes.items() if path in self._files]
+        return "; ".join(filter(None, (self._go_on(path, size) for path, size in known)))
+
+    def put_back(self, path: str) -> None:
+        """The file is as it was at the saved state, by others."""
+        if path in self._files:
+            self._files[path].end()
+
+    def _settle(self, path: str) -> str:
+        if self._remove_repeated(path):
+            return ""
+        self._files[path].end()
+        return _APPENDED_AGAIN.format(path)
+
+    def _remove_repeated(self, path: str) -> bool:
+        """Whether what was appended repeats an earlier attempt, or cannot do so."""
+        file = self._files[path]
+        again = b"" if file.is_over else self._again(path, file)
+        if not again:
+            return True
+        earlier, header = self._earlier(path, file), b""
+        if file.repeated_bytes == file.begun_bytes:
+            # A table gets its header where the file is empty.
+            header = earlier[: earlier.find(b"\n") + 1]
+        for left_out in (b"", header):
+            same_bytes = same(earlier.removeprefix(left_out), again)
+            if same_bytes and _is_ended_with(path, file, again[same_bytes:]):
+                file.repeated_bytes += len(left_out) + same_bytes
+                return True
+        return False
+
+    def _go_on(self, path: str, size_bytes: int) -> str:
+        file = self._files[path]
+        if file.is_over or size_bytes < file.repeated_bytes:
+            return self._settle(path)
+        again = self._again(path, file)
+        before = self._earlier(path, file)[: size_bytes - file.repeated_bytes]
+        is_removed = is_alike(before, again) and _is_ended_with(path, file, b"")
+        if again and not is_removed and (reason := self._settle(path)):
+            return reason
+        file.repeated_bytes = min(size_bytes, file.earlier_bytes)
+        return ""
+
+    def _earlier(self, path: str, file: AppendedFile) -> bytes:
+        count = min(_MOST_BYTES, file.earlier_bytes - file.repeated_bytes)
+        return file_access.read(path, count, file.repeated_bytes)[0]
+
+    def _again(self, path: str, file: AppendedFile) -> bytes:
+        """What this process has appended; nothing where the file was emptied, or is large."""
+        content, size_bytes = file_access.read(path, _MOST_BYTES, file.earlier_bytes)
+        if size_bytes < file.earlier_bytes or len(content) == _MOST_BYTES:
+            file.end()
+            return b""
+        return content
+
+
+APPENDED = AppendedFiles()  # of this process
+
+
+def same(earlier: bytes, again: bytes) -> int:
+    """How many bytes of `again` repeat what an earlier attempt appended; 0 where they differ."""
+    common = min(len(earlier), len(again))
+    return common if earlier[:common] == again[:common] else 0
+
+
+def is_alike(before: bytes, again: bytes) -> bool:
+    """Whether two texts are the same but for their numbers, such as times.  Pure."""
+    return _DIGITS.sub(b"0", before) == _DIGITS.sub(b"0", again)
+
+
+def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:
+    """Makes this all that this process has appended; False where the file cannot be written."""
+    try:
+        file_access.replace_end(path, file.earlier_bytes, content)
+    except OSError:
+        return False
+    return True
+
+
+def _lines(file: Path) -> list[tuple[str, int]]:
+    lines = file_access.read(str(file), _MOST_BYTES)[0].splitlines()
+    with contextlib.suppress(ValueError, TypeError):
+        return [(str(path), int(size)) for path, size in map(json.loads, lines)]
+    return []

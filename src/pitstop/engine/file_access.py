@@ -1,0 +1,71 @@
+"""Files as they are opened: by whom; and files that are read and written without being heard."""
+
+import os
+import sys
+import types
+from pathlib import Path
+
+_CODE = (".py", ".pyc", ".so", ".pth")
+_ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
+_FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
+
+
+def read(path: str, most_bytes: int, offset_bytes: int = 0) -> tuple[bytes, int]:
+    """What is in a file, no more than that, and its size; -1 for what is none."""
+    if not Path(path).is_file():
+        return b"", -1  # to open a pipe waits for who writes to it
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  see `is_own_look`
+            file.seek(offset_bytes)
+            return file.read(most_bytes), file.seek(0, os.SEEK_END)
+    except OSError:
+        return b"", -1
+
+
+def size_bytes(path: str) -> int:
+    """0 for what is not there."""
+    try:
+        return Path(path).stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def replace_end(path: str, offset_bytes: int, content: bytes) -> None:
+    """Makes this what is in a file from there on; raises `OSError`."""
+    with open(path, "r+b") as file:  # noqa: PTH123  see `is_own_look`
+        file.seek(offset_bytes)
+        file.write(content)
+        file.truncate()
+
+
+def is_own_look(frame: types.FrameType | None) -> bool:
+    return frame is not None and frame.f_code in (read.__code__, replace_end.__code__)
+
+
+def changed_seconds(path: str) -> float:
+    try:
+        return Path(path).stat().st_mtime
+    except (OSError, ValueError):
+        return 0.0
+
+
+def is_code(path: str) -> bool:
+    hidden = any(part.startswith(".") for part in Path(path).parent.parts if part.strip("."))
+    return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
+
+
+def is_opened_by_script(frame: types.FrameType | None) -> bool:
+    """Whether it is no import, no framework and not Pitstop: these see to their own files."""
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        return False
+    # Loaded where a training runs; this module is by each Python process of a run.
+    from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
+
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_user_file(file):
+            return True
+        if is_own_file(file) or any(name in file for name in _FRAMEWORKS):
+            return False
+        frame = frame.f_back
+    return False

@@ -1,0 +1,199 @@
+"""Files that the script appends to: what repeats an earlier attempt is in them once."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.engine.appended_files import APPENDED_FILE, is_alike, same
+
+ATTEMPT = """
+import os, sys
+from pathlib import Path
+from pitstop.engine.appended_files import APPENDED
+os.makedirs(sys.argv[1], exist_ok=True)
+APPENDED.watch(Path(sys.argv[1]))
+def append(text, path="rows.csv"):
+    with open(path, "a") as file:
+        file.write(text)
+{}
+print("doubt:", APPENDED.leave())
+"""
+
+
+class Run:
+    """Runs code as the attempts of one run, in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "rows.csv"
+
+    def attempt(self, number: int, code: str) -> str:
+        """Runs it; the last line of what it says."""
+        script = self.folder / "script.py"
+        script.write_text(ATTEMPT.format(code))
+        ended = subprocess.run(
+            [sys.executable, str(script), str(self.folder / "run" / "attempts" / str(number))],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return ended.stdout.splitlines()[-1].removeprefix("doubt: ")
+
+    @property
+    def rows(self) -> str:
+        return self.file.read_text()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_what_is_appended_again_is_there_once(run: Run) -> None:
+    run.attempt(1, "append('a\\n'); append('b\\n')")
+    assert run.attempt(2, "append('a\\n'); append('b\\n'); append('c\\n')") == ""
+    assert run.rows == "a\nb\nc\n"
+    assert run.attempt(3, "append('a\\n')") == ""
+    assert run.rows == "a\nb\nc\n"
+
+
+def test_equal_rows_are_counted(run: Run) -> None:
+    run.attempt(1, "append('0.5\\n'); append('0.5\\n')")
+    run.attempt(2, "append('0.5\\n'); append('0.5\\n'); append('0.5\\n')")
+    assert run.rows == "0.5\n" * 3
+
+
+def test_what_was_there_before_the_run_stays(run: Run) -> None:
+    run.file.write_text("a\n")
+    run.attempt(1, "append('a\\n')")
+    run.attempt(2, "append('a\\n'); append('b\\n')")
+    assert run.rows == "a\na\nb\n"
+
+
+def test_a_reader_finds_nothing_twice(run: Run) -> None:
+    run.attempt(1, "append('a\\n'); append('b\\n')")
+    run.attempt(2, "append('a\\n'); append('b\\n'); print(repr(open('rows.csv').read()))")
+    told = run.attempt(
+        3, "append('a\\n'); text = open('rows.csv').read(); append(text, 'seen.txt')"
+    )
+    assert told == ""
+    assert (run.folder / "seen.txt").read_text() == "a\nb\n"
+
+
+def test_a_header_that_only_an_empty_file_gets(run: Run) -> None:
+    code = "os.path.exists('rows.csv') or append('name,loss\\n'); append('a,1\\n')"
+    run.attempt(1, code)
+    assert run.attempt(2, f"{code}; append('b,2\\n')") == ""
+    assert run.rows == "name,loss\na,1\nb,2\n"
+
+
+def test_a_script_that_reads_what_it_has_done(run: Run) -> None:
+    run.attempt(1, "append('a\\n'); append('b\\n')")
+    assert run.attempt(2, "open('rows.csv').read(); append('b\\n')") == ""
+    assert run.rows == "a\nb\nb\n"
+
+
+def test_other_rows_are_kept_and_named(run: Run) -> None:
+    run.attempt(1, "append('a\\n')")
+    assert "rows.csv" in run.attempt(2, "append('other\\n')")
+    assert run.rows == "a\nother\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "doubt", "rows"),
+    [("a\n", "", "a\nother\nb\n"), ("a\nb\n", "rows.csv", "a\nb\na\nother\nb\n")],
+)
+def test_rows_of_another_process_are_kept(run: Run, before: str, doubt: str, rows: str) -> None:
+    run.attempt(1, f"append({before!r})")
+    other = "os.system('echo other >> rows.csv')"
+    assert doubt in run.attempt(2, f"append('a\\n'); {other}; append('b\\n')")
+    assert run.rows == rows
+
+
+def test_a_file_that_is_written_anew_is_left_alone(run: Run) -> None:
+    code = "open('rows.csv', 'w').write('name\\n'); append('a\\n')"
+    run.attempt(1, code)
+    assert run.attempt(2, code) == ""
+    assert run.rows == "name\na\n"
+
+
+def test_rows_with_other_times_stand_as_they_were_at_the_saved_state(run: Run) -> None:
+    path = str(run.file)
+    run.attempt(1, "append('fold 0, 12.5 s\\n'); append('fold 1, 11.2 s\\n')")
+    goes_on = f"sizes = {{{path!r}: 15}}; print('doubt:', APPENDED.go_on(sizes))"
+    assert (
+        run.attempt(2, f"append('fold 0, 0.1 s\\n'); {goes_on}; append('fold 1, 11.2 s\\n')") == ""
+    )
+    assert run.rows == "fold 0, 12.5 s\nfold 1, 11.2 s\n"
+
+
+def test_a_script_that_goes_on_in_the_middle(run: Run) -> None:
+    path = str(run.file)
+    run.attempt(1, "append('1\\n'); append('2\\n'); append('3\\n')")
+    code = f"APPENDED.go_on({{{path!r}: 4}}); append('3\\n'); append('4\\n')"
+    assert run.attempt(2, code) == ""
+    assert run.rows == "1\n2\n3\n4\n"
+
+
+def test_processes_of_one_attempt_go_on_behind_each_other(run: Run) -> None:
+    for row in "abc":
+        run.attempt(1, f"append('{row}\\n')")
+    for row in "abcd":
+        assert run.attempt(2, f"append('{row}\\n')") == ""
+    assert run.rows == "a\nb\nc\nd\n"
+
+
+def test_a_fork_of_the_script_is_not_the_script(run: Run) -> None:
+    run.attempt(1, "append('a\\n')")
+    run.attempt(2, "os.fork() or (append('a\\n'), os._exit(0)); os.wait()")
+    assert run.rows == "a\na\n"
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", '["a", "b"]', "\x00", '["rows.csv", 1, 2]'])
+def test_a_malformed_record_of_an_earlier_attempt(run: Run, content: str) -> None:
+    (run.folder / "run/attempts/1").mkdir(parents=True)
+    (run.folder / "run/attempts/1" / APPENDED_FILE).write_text(content)
+    assert run.attempt(2, "append('a\\n')") == ""
+    assert run.rows == "a\n"
+
+
+def test_a_record_of_others_removes_nothing_that_was_there(run: Run) -> None:
+    (run.folder / "run/attempts/1").mkdir(parents=True)
+    run.file.write_text("a\nb\n")
+    line = json.dumps([str(run.file), 0])
+    (run.folder / "run/attempts/1" / APPENDED_FILE).write_text(line)
+    run.attempt(2, f"APPENDED.go_on({{{str(run.file)!r}: 2}}); append('c\\n')")
+    assert run.rows.startswith("a\nb\n")
+
+
+def test_text_that_is_the_same() -> None:
+    assert same(b"ab", b"a") == 1
+    assert same(b"a", b"ab") == 1
+    assert same(b"a", b"b") == same(b"", b"a") == 0
+
+
+def test_text_that_is_alike() -> None:
+    assert is_alike(b"fold 0: 12.5 s\n", b"fold 0: 0.1 s\n")
+    assert not is_alike(b"fold 0\n", b"fold 0\nfold 1\n")
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=5), st.data())
+def test_a_repetition_in_any_pieces(rows: list[str], data: st.DataObject) -> None:
+    # What a file holds behind a repetition of all its rows, told at any moments.
+    earlier = "".join(rows).encode()
+    position = 0
+    appended = earlier + b"c"
+    while position < len(earlier):
+        count = data.draw(st.integers(1, len(appended) - position))
+        found = same(earlier[position:], appended[position : position + count])
+        assert found == min(count, len(earlier) - position)
+        position += found
+    with contextlib.suppress(IndexError):
+        assert appended[position] == ord("c")
