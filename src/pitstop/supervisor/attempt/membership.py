@@ -5,20 +5,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pitstop import events
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.roster import STORES, SUSPENDED
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.events import (
-    Event,
-    MemberEnded,
-    MemberJoined,
-    MemberReleased,
-    MemberRestarted,
-    Notice,
-    StopRequested,
-    TrainingStalled,
-)
 from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.machine.own_process import is_suspended
@@ -125,10 +116,11 @@ class Membership:
         elif now - lost.at_seconds >= self._patience_seconds(lost, progress.step_seconds):
             self._lost = None
             reason = f"{lost.task} is gone and the training cannot continue"
-            yield Notice(_STORE_LOST if lost.stores else _WORKER_LOST, f"{reason}: ending it.")
+            code = _STORE_LOST if lost.stores else _WORKER_LOST
+            yield events.Notice(code, f"{reason}: ending it.")
             if self._launched and not lost.stores:
                 # Nobody starts it again, and no other attempt could begin without it.
-                yield StopAsked(StopRequested("cluster", "now", reason=reason))
+                yield StopAsked(events.StopRequested("cluster", "now", reason=reason))
             else:
                 yield Trigger.HUNG
 
@@ -152,14 +144,14 @@ class Membership:
             progress = self._resources.beacon.progress()
             phase = role.role if role else progress.phase.name.lower()
             place = f"process {pid} was suspended, and others of the cluster wait for it"
-            yield TrainingStalled(seconds, phase, progress.step, "stopped", place, "kill")
+            yield events.TrainingStalled(seconds, phase, progress.step, "stopped", place, "kill")
             yield Trigger.HUNG
 
     def suspend(self) -> None:
         """Tells the others that nothing will be heard for a while, which is no reason to end."""
         self._cluster.beat_now(self._beat(SUSPENDED))
 
-    def hands_on(self, event: StopRequested) -> bool:
+    def hands_on(self, event: events.StopRequested) -> bool:
         """Whether somebody was asked to end in order, so that no signal is needed."""
         follows, attempt_state = self._cluster.follows, self._resources.attempt_state
         if attempt_state.saves_itself:
@@ -204,17 +196,17 @@ class Membership:
     def _hear(self) -> Iterator[Occurrence]:
         return self._tell(self._cluster.heard())
 
-    def _tell(self, events: Iterable[Event]) -> Iterator[Occurrence]:
-        for event in events:
-            if isinstance(event, StopRequested):
+    def _tell(self, heard: Iterable[events.Event]) -> Iterator[Occurrence]:
+        for event in heard:
+            if isinstance(event, events.StopRequested):
                 yield StopAsked(event)
             else:
                 yield event
             self._lost = self._lost_with(event) or self._lost
-            if isinstance(event, MemberReleased) and self._resources.lifecycle.is_live:
+            if isinstance(event, events.MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
 
-    def _lost_with(self, event: Event) -> _LostMember | None:
+    def _lost_with(self, event: events.Event) -> _LostMember | None:
         """The member without which TensorFlow cannot go on.
 
         A session of TensorFlow's goes on by itself, from its checkpoint, with a server that is
@@ -226,12 +218,12 @@ class Membership:
         if not (coordinates or attempt_state.saves_itself):
             return None
         match event:
-            case MemberJoined(task) if self._lost and task == self._lost.task:
+            case events.MemberJoined(task) if self._lost and task == self._lost.task:
                 self._lost = None
-            case MemberEnded(task, _, state):
+            case events.MemberEnded(task, _, state):
                 if _stores(task) or (coordinates and state != "completed"):
                     return self._lost_now(task)
-            case MemberRestarted(task) if coordinates and _stores(task):
+            case events.MemberRestarted(task) if coordinates and _stores(task):
                 return self._lost_now(task)
         return None
 
@@ -239,14 +231,14 @@ class Membership:
         step = self._resources.beacon.progress().step
         return _LostMember(task, time.monotonic(), step, _stores(task))
 
-    def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
+    def _end(self, event: events.MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:
             # The server was answered when the event was recorded; from now on it has its time.
             yield Trigger.STOP_GRACEFUL
             yield Instruction.ARM_DEADLINE
         elif not self._resources.attempt_state.raised:
             reason = f"{event.leader}: {event.reason}"
-            yield StopAsked(StopRequested("cluster", "graceful", reason=reason))
+            yield StopAsked(events.StopRequested("cluster", "graceful", reason=reason))
 
     def _beat(self, state: str) -> Beat:
         progress, attempt_state = self._resources.beacon.progress(), self._resources.attempt_state

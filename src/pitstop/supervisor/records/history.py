@@ -6,25 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from pitstop import events
 from pitstop.engine.weights_file import STARTED_FROM
-from pitstop.events import (
-    AttemptEnded,
-    AttemptStarted,
-    BatchDivided,
-    BuffersReduced,
-    CheckpointCommitted,
-    EnvironmentChanged,
-    EpochEnded,
-    GangFormed,
-    JsonValue,
-    Notice,
-    PrecisionReduced,
-    RolledBack,
-    StopRequested,
-    TrainerConnected,
-    TrainerExited,
-    TrainerStopped,
-)
 from pitstop.journal import Entry, events_of
 from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint
@@ -40,7 +23,7 @@ class BestEpoch(Frozen):
     epoch: int
 
 
-def better(best: BestEpoch | None, event: EpochEnded) -> BestEpoch | None:
+def better(best: BestEpoch | None, event: events.EpochEnded) -> BestEpoch | None:
     """The best one with one more epoch; a metric that says more begins anew."""
     metric = next((name for name in _WATCHED if name in event.logs), "")
     value = event.logs.get(metric, math.nan)
@@ -51,7 +34,7 @@ def better(best: BestEpoch | None, event: EpochEnded) -> BestEpoch | None:
     return best
 
 
-def best_of(epochs: Iterable[EpochEnded]) -> BestEpoch | None:
+def best_of(epochs: Iterable[events.EpochEnded]) -> BestEpoch | None:
     best: BestEpoch | None = None
     for event in epochs:
         best = better(best, event)
@@ -103,14 +86,14 @@ def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
 
 
 def _was_lost(own: Sequence[Entry]) -> bool:
-    events = [entry.event for entry in own]
+    told = [entry.event for entry in own]
     # The second is the persister's word, which then saves in the supervisor's stead.
     ended = any(
-        isinstance(each, AttemptEnded)
-        or (isinstance(each, StopRequested) and each.source == "supervisor_lost")
-        for each in events
+        isinstance(each, events.AttemptEnded)
+        or (isinstance(each, events.StopRequested) and each.source == "supervisor_lost")
+        for each in told
     )
-    return not ended and any(isinstance(each, AttemptStarted) for each in events)
+    return not ended and any(isinstance(each, events.AttemptStarted) for each in told)
 
 
 class History(Frozen):
@@ -122,46 +105,50 @@ class History(Frozen):
     """
 
     reached_step: int = -1
-    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    environment: Mapping[str, events.JsonValue] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     save_seconds: float = 0.0
-    epochs: tuple[EpochEnded, ...] = ()
+    epochs: tuple[events.EpochEnded, ...] = ()
     losses: Losses = NO_LOSSES
     start_from: str = ""
-    gangs: Mapping[int, GangFormed] = field(default_factory=dict)
-    rollbacks: tuple[RolledBack, ...] = ()
+    gangs: Mapping[int, events.GangFormed] = field(default_factory=dict)
+    rollbacks: tuple[events.RolledBack, ...] = ()
     batch_parts: int = 1
     small_buffers: bool = False
     mixed_precision: bool = False  # layers compute in a smaller dtype by now
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
-        started = events_of(entries, AttemptStarted)
-        connected = events_of(entries, TrainerConnected)
-        committed = events_of(entries, CheckpointCommitted)
+        started = events_of(entries, events.AttemptStarted)
+        connected = events_of(entries, events.TrainerConnected)
+        committed = events_of(entries, events.CheckpointCommitted)
         return cls(
             reached_step=reached_step(entries),
             environment=started[-1].environment if started else {},
             versions=_all_versions(connected[-1]) if connected else {},
             save_seconds=committed[-1].seconds if committed else 0.0,
-            epochs=tuple(events_of(entries, EpochEnded)),
+            epochs=tuple(events_of(entries, events.EpochEnded)),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
-            rollbacks=tuple(events_of(entries, RolledBack)),
+            rollbacks=tuple(events_of(entries, events.RolledBack)),
             batch_parts=batch_parts(entries),
-            small_buffers=bool(events_of(entries, BuffersReduced)),
-            mixed_precision=bool(events_of(entries, PrecisionReduced)),
+            small_buffers=bool(events_of(entries, events.BuffersReduced)),
+            mixed_precision=bool(events_of(entries, events.PrecisionReduced)),
             gangs={
-                each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
+                each.attempt: each.event
+                for each in entries
+                if isinstance(each.event, events.GangFormed)
             },
         )
 
-    def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
+    def version_changes(
+        self, event: events.TrainerConnected
+    ) -> tuple[events.EnvironmentChanged, ...]:
         return fingerprint.compare(self.versions, _all_versions(event))
 
 
 def batch_parts(entries: Sequence[Entry]) -> int:
-    return max((each.parts for each in events_of(entries, BatchDivided)), default=1)
+    return max((each.parts for each in events_of(entries, events.BatchDivided)), default=1)
 
 
 def _start_from(entries: Sequence[Entry]) -> str:
@@ -169,17 +156,17 @@ def _start_from(entries: Sequence[Entry]) -> str:
     taken = {
         each.attempt
         for each in entries
-        if isinstance(each.event, Notice) and each.event.code == STARTED_FROM
+        if isinstance(each.event, events.Notice) and each.event.code == STARTED_FROM
     }
     named = [
         each.event.start_from
         for each in entries
-        if isinstance(each.event, AttemptStarted) and each.attempt in taken
+        if isinstance(each.event, events.AttemptStarted) and each.attempt in taken
     ]
     return named[-1] if named else ""
 
 
-def _all_versions(event: TrainerConnected) -> dict[str, str]:
+def _all_versions(event: events.TrainerConnected) -> dict[str, str]:
     return {"python": event.python, **event.versions}
 
 
@@ -191,7 +178,7 @@ def reached_step(entries: Sequence[Entry]) -> int:
     reached: dict[int, int] = {}
     for entry in entries:
         reached.setdefault(entry.attempt, -1)
-        if isinstance(entry.event, TrainerExited | TrainerStopped):
+        if isinstance(entry.event, events.TrainerExited | events.TrainerStopped):
             reached[entry.attempt] = entry.event.step
     last = [attempt for attempt, step in reached.items() if step != 0]
     return reached[max(last)] if last else -1
