@@ -1,13 +1,10 @@
 """The small files in which the kernel shows its numbers."""
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from pitstop.record import Frozen
-
-_READ_BYTES = 1 << 16
 
 
 class Mount(Frozen):
@@ -24,18 +21,10 @@ class Mount(Frozen):
 def read_text(path: str | Path) -> str:
     """What a file of the kernel holds; empty when it is not there, goes away, or is not for us."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with Path(path).open("rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
-    try:
-        chunks = []
-        while chunk := os.read(fd, _READ_BYTES):
-            chunks.append(chunk)
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)
-    return b"".join(chunks).decode(errors="replace")
 
 
 def read_number(path: str | Path) -> int | None:
