@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Collection
@@ -92,6 +93,19 @@ def send(number: signal.Signals, pids: Collection[int]) -> None:
 def send_to_group(number: signal.Signals, leader_pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
+
+
+def wait_for_exit(pid: int, timeout_seconds: float) -> bool:
+    """Whether a process, of ours or not, is gone in time."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        ready, _, _ = select.select([fd], [], [], timeout_seconds)
+        return bool(ready)
+    finally:
+        os.close(fd)
 
 
 def signal_name(number: int) -> str:

@@ -5,8 +5,6 @@ the supervisor is gone it asks the trainer to stop, waits for it, saves what is 
 """
 
 import contextlib
-import os
-import select
 import signal
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from pitstop.link import messages
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.helper import begun
 from pitstop.link.wire import Connection, Received
-from pitstop.machine.own_process import send_to_group
+from pitstop.machine.own_process import send_to_group, wait_for_exit
 from pitstop.record import build
 from pitstop.snapshot.loading import load
 from pitstop.snapshot.saving import Saver
@@ -170,22 +168,10 @@ class Persister:
 
 def end_process_group(pid: int, grace_seconds: float) -> None:
     """Waits for a process and kills what is left of its group, with its data workers."""
-    if not _wait_for_exit(pid, grace_seconds):
+    if not wait_for_exit(pid, grace_seconds):
         send_to_group(signal.SIGTERM, pid)
-        _wait_for_exit(pid, _TERMINATE_SECONDS)
+        wait_for_exit(pid, _TERMINATE_SECONDS)
     send_to_group(signal.SIGKILL, pid)
-
-
-def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return True
-    try:
-        ready, _, _ = select.select([fd], [], [], timeout_seconds)
-        return bool(ready)
-    finally:
-        os.close(fd)
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import select
 import signal
 import tempfile
 import time
@@ -14,6 +13,7 @@ from pitstop.errors import EnvironmentFault, PeerClosed, UserError
 from pitstop.events import CheckpointCommitted, Event, Notice, UploadGivenUp, from_record
 from pitstop.link.messages import Abandon, Changed, EventReport, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
+from pitstop.machine.own_process import wait_for_exit
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.records.notices import mirror_lost
@@ -74,16 +74,12 @@ class MirrorLink(HelperLink):
 
 def _end(pid: int) -> None:
     """Waits for a child for a while, then kills it; one that was collected is left alone."""
-    with contextlib.suppress(ProcessLookupError, ChildProcessError):
-        fd = os.pidfd_open(pid)
-        try:
-            # Not a child of ours any more: another process may have got the number.
-            os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if not select.select([fd], [], [], _EXIT_SECONDS)[0]:
-                signal.pidfd_send_signal(fd, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        finally:
-            os.close(fd)
+    with contextlib.suppress(ChildProcessError):
+        # Not a child of ours any more: another process may have got the number.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if not wait_for_exit(pid, _EXIT_SECONDS):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 LEAST_PATIENCE_SECONDS = 5.0  # the time for the mirror after a stop that has used up its grace
