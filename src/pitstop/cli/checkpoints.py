@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +86,8 @@ def _verify_one(catalog: Catalog, entry: CheckpointEntry) -> dict[str, Any]:
 
 def _prune(folder: RunFolder, policy: RetentionPolicy) -> list[dict[str, Any]]:
     # A live run prunes by itself, and another writer would get in its way.
-    lock = RunLock.acquire(folder.lock, own_record())
-    try:
+    with closing(RunLock.acquire(folder.lock, own_record())):
         gone = Catalog(folder.checkpoints).prune(policy)
-    finally:
-        lock.close()
     return [{"checkpoint": path.name, "removed": True} for path in gone]
 
 

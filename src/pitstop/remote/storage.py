@@ -145,7 +145,8 @@ class Storage:
             except FileNotFoundError:
                 path.unlink(missing_ok=True)
                 return False
-            _sync(path)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
             return True
 
     def remove(self, key: str) -> None:
@@ -187,11 +188,3 @@ class Storage:
         except Exception as error:
             # The exceptions of the libraries behind fsspec have no base in common.
             raise explain(error, self.url) from error
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
