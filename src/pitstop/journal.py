@@ -38,6 +38,10 @@ def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 
+def last_of(entries: Iterable[Entry], kind: type[_Event]) -> _Event | None:
+    return next(reversed(events_of(entries, kind)), None)
+
+
 def of_last_attempt(entries: Sequence[Entry]) -> list[Entry]:
     newest = max((each.attempt for each in entries), default=0)
     return [each for each in entries if each.attempt == newest]

@@ -15,7 +15,7 @@ from pitstop.diagnosis.log.log import Log, parse
 from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.flight import series
 from pitstop.flight.sample import GpuSample, Sample, memory_limit_bytes, memory_place
-from pitstop.journal import Entry
+from pitstop.journal import Entry, events_of, last_of
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 from pitstop.record import Frozen
 
@@ -149,13 +149,13 @@ class Evidence(Frozen):
         return self.log_file or parse(self.output)
 
     def all(self, kind: type[E]) -> tuple[E, ...]:
-        return tuple(entry.event for entry in self.entries if isinstance(entry.event, kind))
+        return tuple(events_of(self.entries, kind))
 
     def first(self, kind: type[E]) -> E | None:
         return next(iter(self.all(kind)), None)
 
     def last(self, kind: type[E]) -> E | None:
-        return next(reversed(self.all(kind)), None)
+        return last_of(self.entries, kind)
 
     @cached_property
     def exit(self) -> events.TrainerExited | None:

@@ -7,12 +7,11 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import TypeVar
 
 from pitstop import events, journal
 from pitstop.events import JsonValue
 from pitstop.flight.sample import Sample, TrainingSample
-from pitstop.journal import Entry, events_of
+from pitstop.journal import Entry, events_of, last_of
 from pitstop.link.beacon import Phase, Progress
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
@@ -22,7 +21,6 @@ from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.history import BestEpoch, best_of
 
-_E = TypeVar("_E", bound=events.Event)
 SUSPENDED = "suspended"  # state of a run whose supervisor or trainer is suspended, as by Ctrl-Z
 NO_ANSWER = "no_answer"  # phase of a run that somebody holds, and who does not say more
 # Users see three states of a live run; ending and saving are how it stops.
@@ -222,9 +220,9 @@ def status_from(
 ) -> Status:
     """The status of a run without a supervisor; an attempt without an end has failed."""
     own = journal.of_last_attempt(entries)
-    started, ended = _last(own, events.AttemptStarted), _last(own, events.AttemptEnded)
-    exited, resumed = _last(own, events.TrainerExited), _last(own, events.ResumeChosen)
-    level, fit = _last(own, events.LevelKnown), _last(own, events.FitStarted)
+    started, ended = last_of(own, events.AttemptStarted), last_of(own, events.AttemptEnded)
+    exited, resumed = last_of(own, events.TrainerExited), last_of(own, events.ResumeChosen)
+    level, fit = last_of(own, events.LevelKnown), last_of(own, events.FitStarted)
     info = newest.info if newest else None
     epochs = events_of(entries, events.EpochEnded)
     loss = epochs[-1].logs.get("loss") if epochs else None
@@ -246,11 +244,11 @@ def status_from(
         exit_code=ended.exit_code if ended else None,
         loss=loss if loss is None or math.isfinite(loss) else str(loss),
     )
-    if (common := _last(own, events.GangSaved)) is not None:
+    if (common := last_of(own, events.GangSaved)) is not None:
         status = replace(status, common_step=common.step)
-    if (saved := _last(entries, events.ScriptSaved)) is not None and info is None:
+    if (saved := last_of(entries, events.ScriptSaved)) is not None and info is None:
         status = replace(status, checkpoint_step=saved.step)
-    status = _of_role(status, _last(own, events.RoleTaken))
+    status = _of_role(status, last_of(own, events.RoleTaken))
     return _with_best(status, best_of(epochs))
 
 
@@ -258,7 +256,3 @@ def is_completed(entries: Sequence[Entry]) -> bool:
     kinds = (events.AttemptStarted, events.AttemptEnded)
     last = next((each.event for each in reversed(entries) if isinstance(each.event, kinds)), None)
     return isinstance(last, events.AttemptEnded) and last.state == State.COMPLETED.value
-
-
-def _last(entries: Sequence[Entry], kind: type[_E]) -> _E | None:
-    return next(reversed(events_of(entries, kind)), None)

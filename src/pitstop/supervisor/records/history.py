@@ -8,7 +8,7 @@ from dataclasses import field
 
 from pitstop import events
 from pitstop.engine.weights_file import STARTED_FROM
-from pitstop.journal import Entry, events_of
+from pitstop.journal import Entry, events_of, last_of
 from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint
 
@@ -119,14 +119,14 @@ class History(Frozen):
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
-        started = events_of(entries, events.AttemptStarted)
-        connected = events_of(entries, events.TrainerConnected)
-        committed = events_of(entries, events.CheckpointCommitted)
+        started = last_of(entries, events.AttemptStarted)
+        connected = last_of(entries, events.TrainerConnected)
+        committed = last_of(entries, events.CheckpointCommitted)
         return cls(
             reached_step=reached_step(entries),
-            environment=started[-1].environment if started else {},
-            versions=_all_versions(connected[-1]) if connected else {},
-            save_seconds=committed[-1].seconds if committed else 0.0,
+            environment=started.environment if started else {},
+            versions=_all_versions(connected) if connected else {},
+            save_seconds=committed.seconds if committed else 0.0,
             epochs=tuple(events_of(entries, events.EpochEnded)),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),

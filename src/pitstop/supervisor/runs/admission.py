@@ -12,7 +12,7 @@ from pitstop import journal
 from pitstop.engine.identity import Difference
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
-from pitstop.journal import Entry, events_of
+from pitstop.journal import Entry, last_of
 from pitstop.masking import masked_words
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
@@ -59,15 +59,8 @@ def command_of(
 
 
 def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
-    started = events_of(entries, AttemptStarted)
-    if not started:
-        return None
-    return command_of(started[-1].command, started[-1].host, started[-1].environment)
-
-
-def modules_of(entries: Sequence[Entry]) -> Mapping[str, str]:
-    connected = events_of(entries, TrainerConnected)
-    return connected[-1].sources if connected else {}
+    started = last_of(entries, AttemptStarted)
+    return command_of(started.command, started.host, started.environment) if started else None
 
 
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
@@ -238,7 +231,8 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
         return False
     before, now = command_of_run(folder), present_command(request.command)
     same_script = not before.script_digest or before.script_digest == now.script_digest
-    modules = modules_of(entries).items()
+    connected = last_of(entries, TrainerConnected)
+    modules = connected.sources.items() if connected else ()
     same_modules = all(fingerprint.digest_of(Path(path)) == digest for path, digest in modules)
     ended_seconds = entries[-1].time_seconds
     # What was written before the end may be the script's own.
