@@ -15,7 +15,14 @@ import pytest
 from pitstop import journal
 from pitstop.errors import FormatTooNew, RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.store.lock import is_locked, read_lock
-from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing, open_or_create
+from pitstop.store.run_folder import (
+    RUN_FILE,
+    RunFolder,
+    archive,
+    find_runs,
+    open_existing,
+    open_or_create,
+)
 
 COMMAND = ["python", "train.py"]
 
@@ -187,7 +194,7 @@ def test_archives_are_numbered_and_whole(tmp_path: Path) -> None:
     for _ in range(2):
         run = make(tmp_path / "run")
         run.next_attempt()
-        places.append(run.archive())
+        places.append(archive(run.path))
     assert [place.name for place in places] == ["run.1", "run.2"]
     assert all(open_existing(place).attempt_dir(1).is_dir() for place in places)
     assert not (tmp_path / "run").exists()
@@ -198,7 +205,7 @@ def test_a_run_named_by_a_dot_is_archived_beside_itself(
 ) -> None:
     make(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
-    assert open_existing(Path()).archive() == tmp_path / "run.1"
+    assert archive(Path()) == tmp_path / "run.1"
 
 
 def test_runs_are_found_below_a_folder_but_not_in_runs(tmp_path: Path) -> None:
@@ -238,7 +245,7 @@ def test_a_run_behind_a_link_is_put_aside_and_begun_anew_behind_it(tmp_path: Pat
     link = tmp_path / "run"
     link.symlink_to(tmp_path / "disk")
     first = open_or_create(link, ["true"], tmp_path)
-    assert first.archive() == tmp_path / "disk.1"
+    assert archive(first.path) == tmp_path / "disk.1"
     second = open_or_create(link, ["true"], tmp_path)
     assert second.identity.run_id != first.identity.run_id
     assert (tmp_path / "disk" / "run.json").exists()

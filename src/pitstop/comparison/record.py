@@ -15,7 +15,7 @@ from pitstop.steps import StepRecord
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest, TensorEntry
 from pitstop.store.reader import read_state
-from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder, open_existing
+from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.status import is_completed
 
@@ -194,7 +194,8 @@ def load_run(path: Path) -> RunRecord:
     """What the run left behind; raises `RunNotFound`, `FormatTooNew` or a `UserError`."""
     folder = open_existing(path)
     entries = journal.read(folder.journal).entries
-    trace = load_trace(folder)
+    files = (folder.attempt_dir(attempt) / steps.FILE_NAME for attempt in folder.attempts())
+    trace = merge(map(steps.read, files))
     if not trace.records:
         raise UserError(
             f"{path} contains no record of training steps.",
@@ -218,12 +219,6 @@ def load_run(path: Path) -> RunRecord:
         ),
         unreadable=unreadable,
     )
-
-
-def load_trace(folder: RunFolder) -> Trace:
-    attempts = [path for path in (folder.path / ATTEMPTS_DIR).iterdir() if path.name.isdecimal()]
-    attempts.sort(key=lambda path: int(path.name))
-    return merge(steps.read(path / steps.FILE_NAME) for path in attempts)
 
 
 def _load_checkpoints(folder: RunFolder) -> tuple[dict[Position, Saved], tuple[str, ...]]:

@@ -22,7 +22,7 @@ from pitstop.store.disk_fault import explained
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.manifest import Manifest
 from pitstop.store.names import first_free, numbered_names
-from pitstop.store.run_folder import CHECKPOINTS_DIR, JOURNAL_FILE, RUN_FILE, open_existing
+from pitstop.store.run_folder import CHECKPOINTS_DIR, JOURNAL_FILE, RUN_FILE, archive, open_existing
 
 
 class MirrorChoice(enum.Enum):
@@ -132,7 +132,7 @@ class Opening:
         if choice is MirrorChoice.REPLACE:
             folder = open_existing(here)
             with contextlib.closing(RunLock.acquire(folder.lock, own_record())):
-                aside = folder.archive()
+                aside = archive(folder.path)
             self._say(f"{url} is newer than {here}, which was renamed to {aside}.")
             return
         if choice is MirrorChoice.BESIDE:

@@ -18,6 +18,7 @@ class DiskFault(Frozen):
 
 _ELSEWHERE = "or use another disk with --run-dir."
 
+_NO_PERMISSION = DiskFault("this user has no permission", f"Change its owner or mode, {_ELSEWHERE}")
 _NO_LOCKS = DiskFault(
     "the file system has no locks",
     "Mount it with locks (NFS: a running lock service, no `nolock`), or use a local disk with "
@@ -30,12 +31,8 @@ _FAULTS: Mapping[int, DiskFault] = {
         "this user's disk quota is exceeded", f"Remove files, ask for a larger quota, {_ELSEWHERE}"
     ),
     errno.EROFS: DiskFault("the file system is read-only", f"Mount it writable, {_ELSEWHERE}"),
-    errno.EACCES: DiskFault(
-        "this user has no permission", f"Change its owner or mode, {_ELSEWHERE}"
-    ),
-    errno.EPERM: DiskFault(
-        "this user has no permission", f"Change its owner or mode, {_ELSEWHERE}"
-    ),
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
     errno.EMFILE: DiskFault(
         "the process has too many open files", "Raise the limit, for example `ulimit -n 65536`."
     ),

@@ -1,5 +1,6 @@
 """Which checkpoints are kept: a pure choice over their manifests."""
 
+import contextlib
 import heapq
 import json
 import re
@@ -14,7 +15,7 @@ from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
 from pitstop.store.format import parsed
 from pitstop.store.manifest import Manifest
-from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder
+from pitstop.store.run_folder import RunFolder
 
 _MOST_INTERRUPTED = 3
 _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
@@ -67,7 +68,8 @@ def _claims(ordered: Sequence[Manifest], policy: RetentionPolicy) -> Iterator[tu
             yield sequence, f"best {rule.metric}"
     for sequence in _oldest_of_each_span(ordered, policy.keep_every_seconds):
         yield sequence, "span"
-    newest = _newest(ordered, max(policy.keep_last, 1))
+    sequences = {manifest.sequence for manifest in ordered}
+    newest = heapq.nlargest(max(policy.keep_last, 1), sequences)
     yield from ((sequence, "newest") for sequence in newest)
     yield from ((sequence, "finite") for sequence in _newest_finite(ordered))
     yield from ((sequence, "independent") for sequence in _newest_independent(ordered))
@@ -92,10 +94,6 @@ def _oldest_of_each_span(ordered: Sequence[Manifest], span_seconds: float) -> fr
     for manifest in ordered:
         oldest.setdefault(manifest.info.created_seconds // span_seconds, manifest.sequence)
     return frozenset(oldest.values())
-
-
-def _newest(ordered: Sequence[Manifest], count: int) -> list[int]:
-    return heapq.nlargest(count, {manifest.sequence for manifest in ordered})
 
 
 def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
@@ -137,15 +135,8 @@ def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> No
 
 def last_policy(folder: RunFolder) -> RetentionPolicy:
     """The policy of the last attempt that has one, else the usual one."""
-    attempts = folder.path / ATTEMPTS_DIR
-    found = attempts.glob(f"*/{RETENTION_FILE}")
-    for path in sorted(found, key=lambda path: _number(path.parent.name), reverse=True):
-        try:
+    for attempt in reversed(folder.attempts()):
+        path = folder.attempt_dir(attempt) / RETENTION_FILE
+        with contextlib.suppress(OSError, ValueError):
             return build(RetentionPolicy, "retention", parsed(read_regular(path)))
-        except (OSError, ValueError):
-            continue
     return RetentionPolicy()
-
-
-def _number(name: str) -> int:
-    return int(name) if name.isdecimal() else 0

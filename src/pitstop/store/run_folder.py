@@ -81,6 +81,13 @@ class RunFolder(Frozen):
     def checkpoints(self) -> Path:
         return self.path / CHECKPOINTS_DIR
 
+    def attempts(self) -> list[int]:
+        """The numbers of all attempts that have a folder, in order."""
+        with contextlib.suppress(FileNotFoundError):
+            names = [path.name for path in (self.path / ATTEMPTS_DIR).iterdir()]
+            return sorted(int(name) for name in names if name.isdecimal())
+        return []
+
     def attempt_dir(self, attempt: int) -> Path:
         return self.path / ATTEMPTS_DIR / str(attempt)
 
@@ -90,15 +97,11 @@ class RunFolder(Frozen):
     def next_attempt(self) -> int:
         """Makes the folder of a new attempt, or `RunFolderUnwritable`; its number, from 1."""
         with _writing(self.path):
-            names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
-            attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+            attempt = 1 + max(self.attempts(), default=0)
             self.attempt_dir(attempt).mkdir()
             # A number that the journal knows must not be given again.
             REAL_FILESYSTEM.sync_dir(self.path / ATTEMPTS_DIR)
         return attempt
-
-    def archive(self) -> Path:
-        return archive(self.path)
 
 
 def archive(path: Path) -> Path:

@@ -20,7 +20,7 @@ from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention import write_policy
-from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
+from pitstop.store.run_folder import STOP_FILE, RunFolder, archive, open_or_create
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunContext, start
 from pitstop.supervisor.attempt.spare import Spare
 from pitstop.supervisor.control.control_socket import ControlSocket
@@ -297,7 +297,7 @@ def _claim(
     lock = _lock(folder, socket_path, say)
     if not request.new or not folder.journal.exists():
         return folder, lock
-    folder.archive()
+    archive(folder.path)
     lock.close()
     return _claim(replace(request, new=False), socket_path, say)
 
