@@ -1,16 +1,11 @@
 """What a command gives.  No text of others is obeyed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import click
 
+from pitstop.events import JsonValue
 from pitstop.plain_text import plain, plain_tree, strict
-
-if TYPE_CHECKING:
-    from pitstop.events import JsonValue
 
 
 def tell(text: str) -> None:

@@ -86,8 +86,7 @@ class Connection:
                 self.socket.sendall(frame[sent:])
             except OSError as error:
                 # Half a message may be out: nothing can follow it.
-                with contextlib.suppress(OSError):
-                    self.socket.shutdown(socket.SHUT_RDWR)
+                self.shut_down()
                 raise PeerClosed("The other process of the run is gone.") from error
 
     def tell(self, message: Message, fds: Sequence[int] = ()) -> None:
@@ -107,10 +106,7 @@ class Connection:
     def receive_ready(self) -> list[Received]:
         """Reads what has arrived (at least one byte): the whole messages.  Raises as `receive`."""
         self._read()
-        received = []
-        while (each := self._next()) is not None:
-            received.append(each)
-        return received
+        return list(iter(self._next, None))
 
     def is_closed(self) -> bool:
         poll = select.poll()
