@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from signal import Signals
 
 import click
 
@@ -21,7 +22,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.stops import early_stop
-from pitstop.supervisor.stops.signals import chosen_actions
+from pitstop.supervisor.stops.signals import Action
 
 _OWN = (
     "run_dir",
@@ -120,7 +121,7 @@ def launch(
     new: bool,
     linger: float,
     grace: float,
-    signals: Sequence[str],
+    signals: Sequence[tuple[Signals, Action]],
     take: Sequence[str],
     force: bool,
     command: tuple[str, ...],
@@ -148,7 +149,7 @@ def launch(
             environment=shared,
             linger_seconds=linger,
             grace_seconds=grace,
-            signals=chosen_actions(signals),
+            signals=dict(signals),
         )
         code = launch_members(request, terminal)
     early_stop.forget()

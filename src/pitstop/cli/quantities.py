@@ -97,11 +97,6 @@ def parse_name(text: str) -> str:
     return text
 
 
-def parse_signal_action(text: str) -> str:
-    signals.parse_action(text)
-    return text
-
-
 def parse_flight(text: str) -> float:
     """`1s`, or `off` for 0: the time between two samples, not less than a tenth of a second."""
     if text == "off":
@@ -120,7 +115,7 @@ def parse_condition(text: str) -> str:
 
 NAME = Quantity("name", parse_name)
 BEST_RULE = Quantity("rule", parse_best_rule)
-SIGNAL_ACTION = Quantity("signal=action", parse_signal_action)
+SIGNAL_ACTION = Quantity("signal=action", signals.parse_action)
 CONDITION = Quantity("condition", parse_condition)
 FLIGHT = Quantity("time", parse_flight)
 SECONDS = Quantity("time", parse_seconds)

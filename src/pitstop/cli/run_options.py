@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.restarts import RestartPolicy
 from pitstop.supervisor.runs.run_request import PREEMPTION_CHOICES, StopPolicy
-from pitstop.supervisor.stops.signals import chosen_actions
+from pitstop.supervisor.stops.signals import Action
 
 
 def _settings(
@@ -200,7 +201,7 @@ supervision_options = option_group(
 
 
 def _policy(
-    signals: tuple[str, ...],
+    signals: tuple[tuple[Signals, Action], ...],
     kill_after: float | None,
     preemption: str,
     on_pressure: str,
@@ -208,7 +209,7 @@ def _policy(
     return StopPolicy(
         preemption=preemption,
         stops_under_pressure=on_pressure == "stop",
-        signals=chosen_actions(signals),
+        signals=dict(signals),  # the last one of a signal wins
         kill_after_seconds=kill_after,
     )
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pitstop.supervisor.stops.signals import Action, chosen_actions, parse_action, received_from
+from pitstop.supervisor.stops.signals import Action, parse_action, received_from
 
 
 @pytest.mark.parametrize("text", ["USR1=checkpoint", "SIGUSR1=checkpoint", " usr1 = Checkpoint "])
@@ -21,7 +21,7 @@ def test_what_is_none_is_refused_by_name(text: str) -> None:
 
 
 def test_what_is_not_chosen_is_as_usual() -> None:
-    actions = chosen_actions(["HUP=ignore", "QUIT=now", "HUP=checkpoint"])
+    actions = dict(map(parse_action, ["HUP=ignore", "QUIT=now", "HUP=checkpoint"]))
     assert received_from(signal.SIGHUP, 0, 7, 7, actions).action is Action.CHECKPOINT
     assert received_from(signal.SIGQUIT, 0, 7, 7, actions).action is Action.NOW
     assert received_from(signal.SIGTERM, 0, 7, 7, actions).action is Action.STOP

@@ -9,7 +9,7 @@ import pytest
 from pitstop.supervisor.stops.signals import (
     Action,
     ReceivedSignal,
-    chosen_actions,
+    parse_action,
     received_from,
     stop_request,
     watched_signals,
@@ -66,14 +66,14 @@ def test_signals_ignored_at_the_start_are_left_alone() -> None:
 
 
 def test_one_that_was_ignored_and_is_chosen_is_watched() -> None:
-    actions = chosen_actions(["HUP=stop", "QUIT=now"])
+    actions = dict(map(parse_action, ["HUP=stop", "QUIT=now"]))
     watched = watched_signals(lambda _: signal.SIG_IGN, actions)
     assert {signal.SIGHUP, signal.SIGQUIT} <= watched
     assert signal.SIGTERM not in watched
 
 
 def test_what_the_user_chose_is_what_a_signal_does() -> None:
-    actions = chosen_actions(["QUIT=now", "TERM=checkpoint"])
+    actions = dict(map(parse_action, ["QUIT=now", "TERM=checkpoint"]))
     quits = received_from(signal.SIGQUIT, _USER, 42, 0, actions)
     assert stop_request(quits, "", again=False).urgency == "now"
     assert not received_from(signal.SIGTERM, _USER, 42, 0, actions).asks_to_stop

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import PurePath
 from types import FrameType, MappingProxyType
@@ -47,11 +47,6 @@ _USUAL: Mapping[signal.Signals, Action] = {
 
 
 SignalActions = Mapping[signal.Signals, Action]
-
-
-def chosen_actions(texts: Iterable[str]) -> SignalActions:
-    """From `USR1=checkpoint` and the like; a later one wins.  Else `ValueError`."""
-    return dict(parse_action(text) for text in texts)
 
 
 def parse_action(text: str) -> tuple[signal.Signals, Action]:
@@ -229,14 +224,10 @@ class SignalQueue:
             info = signal.sigwaitinfo(self._watched)
             if self._closing:
                 return
-            self._put(
-                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._chosen)
-            )
-
-    def _put(self, received: ReceivedSignal) -> None:
-        self._received.append(received)
-        with contextlib.suppress(BlockingIOError):  # it is awake already
-            self._wake_out.send(b"!")
+            sender = (info.si_code, info.si_pid, info.si_uid)
+            self._received.append(received_from(info.si_signo, *sender, self._chosen))
+            with contextlib.suppress(BlockingIOError):  # it is awake already
+                self._wake_out.send(b"!")
 
 
 def suspend_self() -> None:
