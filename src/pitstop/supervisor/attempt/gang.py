@@ -257,9 +257,7 @@ class GangPart:
             return
         verdict = True
         if proposal.mark != resume_agreement.ANEW:
-            name = self._states.names.get(proposal.mark, "")
-            self._restoring.verify(name)
-            found = self._restoring.verdict(name)
+            found = self._restoring.verdict(self._states.names.get(proposal.mark, ""))
             if found is None:
                 return
             verdict = found

@@ -79,18 +79,15 @@ class Restoring:
         self._awaits_agreement = not self._trainer_slot.welcomed
         return self._awaits_agreement
 
-    def verify(self, name: str) -> None:
-        if not name or name in self._verdicts:
-            return
-        if self._preloaded is not None and self._preloaded.message == ImageAnswer(name):
-            self._verdicts[name] = True
-        elif name != self._verifying:
-            self._verifying = name
-            self._persister.send(Load(name))
-
     def verdict(self, name: str) -> bool | None:
+        """Whether a checkpoint is whole; None while it is read for that."""
         if not name:
             return False
+        if self._preloaded is not None and self._preloaded.message == ImageAnswer(name):
+            self._verdicts.setdefault(name, True)
+        elif name not in self._verdicts and name != self._verifying:
+            self._verifying = name
+            self._persister.send(Load(name))
         return self._verdicts.get(name)
 
     def agreed(self, name: str, gang: str, doubt: str) -> Iterator[Occurrence]:
