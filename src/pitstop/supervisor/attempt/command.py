@@ -1,6 +1,7 @@
 """The user's command: its processes, to the end of the last."""
 
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -104,7 +105,19 @@ class Command:
             resources.event_loop.watch(main, lambda: self._adopted_ended(main))
 
     def started(self) -> AttemptStarted:
-        return self._plan.started(self.main.pid, self._observer.cgroup, prepared=self.main.prepared)
+        plan = self._plan
+        return AttemptStarted(
+            attempt=plan.attempt,
+            command=list(plan.request.command),
+            supervisor_pid=os.getpid(),
+            trainer_pid=self.main.pid,
+            host=socket.gethostname(),
+            environment=dict(plan.fingerprint),
+            cgroup=self._observer.cgroup,
+            start_from=plan.request.settings.start_from,
+            launched=not plan.request.trainer_pid,
+            prepared=self.main.prepared,
+        )
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
         self._observer.sample(came.pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from pitstop.engine.identity import Difference
 from pitstop.engine.library_imports import IMPORTS_FILE
 from pitstop.errors import PitstopError
-from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
+from pitstop.events import Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import Welcome
 from pitstop.link.settings import ENV_STACKS
@@ -110,20 +109,6 @@ class AttemptPlan(Frozen):
             settings=self.request.settings,
             lost_from_step=self.history.reached_step,
             points=(),
-        )
-
-    def started(self, trainer_pid: int, cgroup: str, *, prepared: bool) -> AttemptStarted:
-        return AttemptStarted(
-            attempt=self.attempt,
-            command=list(self.request.command),
-            supervisor_pid=os.getpid(),
-            trainer_pid=trainer_pid,
-            host=socket.gethostname(),
-            environment=dict(self.fingerprint),
-            cgroup=cgroup,
-            start_from=self.request.settings.start_from,
-            launched=not self.request.trainer_pid,
-            prepared=prepared,
         )
 
     def environment_changes(self) -> tuple[Event, ...]:
