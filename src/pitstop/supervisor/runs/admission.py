@@ -6,6 +6,7 @@ import shlex
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from pathlib import Path, PurePath
 
 from pitstop import journal
@@ -43,6 +44,10 @@ class StartedCommand(Frozen):
     script_digest: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def invocation(self) -> Invocation:
+        return parse(self.words)
+
 
 def command_of(
     words: Sequence[str], host: str, environment: Mapping[str, JsonValue]
@@ -65,8 +70,8 @@ def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
 
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
     """What differs; where the run or its project has `moved`, paths say nothing."""
-    one, other = parse(before.words), parse(now.words)
-    found = list(_of_target(before, one, now, other, moved=moved))
+    one, other = before.invocation, now.invocation
+    found = list(_of_target(before, now, moved=moved))
     if not moved and before.cwd and before.cwd != now.cwd:
         found.append(Difference(WORKING_FOLDER, before.cwd, now.cwd))
     found += _of_words("Python's options", one.options, other.options)
@@ -76,8 +81,7 @@ def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tupl
 
 
 def same_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> bool:
-    one, other = parse(before.words), parse(now.words)
-    return not list(_of_target(before, one, now, other, moved=moved))
+    return not list(_of_target(before, now, moved=moved))
 
 
 def in_words(found: Sequence[Difference]) -> str:
@@ -95,14 +99,8 @@ def as_event(found: Sequence[Difference]) -> tuple[EnvironmentChanged, ...]:
     return (EnvironmentChanged(COMMAND, before, now, True),)
 
 
-def _of_target(
-    before: StartedCommand,
-    one: Invocation,
-    now: StartedCommand,
-    other: Invocation,
-    *,
-    moved: bool,
-) -> Iterator[Difference]:
+def _of_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> Iterator[Difference]:
+    one, other = before.invocation, now.invocation
     scripts = one.kind is other.kind is InvocationKind.SCRIPT
     if scripts and before.script and now.script:
         if not _same_script(before, now, moved=moved):
