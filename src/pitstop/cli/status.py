@@ -16,7 +16,7 @@ from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status import Status, place_text, replay_text, stored_status
+from pitstop.supervisor.status import Status, place_text, rate_text, replay_text, stored_status
 
 
 @click.command()
@@ -65,7 +65,7 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("run", status.run_dir),
         ("state", _state(status)),
         ("step", _position(status)),
-        ("rate", _rate(status)),
+        ("rate", rate_text(status)),
         ("progress", _progress(status)),
         ("loss", "" if status.loss is None else f"{status.loss}"),
         ("best", _best(status)),
@@ -104,13 +104,6 @@ def _position(status: Status) -> str:
     if status.step_in_epoch is not None and ", epoch" in place:
         place += f", step {status.step_in_epoch} of the epoch"
     return replay_text(status) or place
-
-
-def _rate(status: Status) -> str:
-    if status.rate is None:
-        return ""
-    left = status.eta_seconds
-    return f"{status.rate:.3g} steps/s" + ("" if left is None else f", {duration(left)} left")
 
 
 def _progress(status: Status) -> str:

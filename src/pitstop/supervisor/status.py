@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from pitstop import events, journal
+from pitstop.durations import duration
 from pitstop.events import JsonValue
 from pitstop.flight.sample import Sample, TrainingSample
 from pitstop.journal import Entry, events_of, last_of
@@ -171,6 +172,13 @@ def place_text(status: Status, of: str) -> str:
         return "" if status.step is None else f"{status.step}"
     epochs = f"{of}{status.epochs}" if status.epochs else ""
     return f"{status.step}, epoch {status.epoch + 1}{epochs}"
+
+
+def rate_text(status: Status) -> str:
+    if status.rate is None:
+        return ""
+    left = "" if status.eta_seconds is None else f", {duration(status.eta_seconds)} left"
+    return f"{status.rate:.3g} steps/s{left}"
 
 
 def _json_loss(loss: float) -> float | str | None:

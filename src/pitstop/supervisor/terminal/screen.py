@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from pitstop.durations import duration
 from pitstop.plain_text import PREFIX, plain_line
-from pitstop.supervisor.status import Status, place_text, replay_text
+from pitstop.supervisor.status import Status, place_text, rate_text, replay_text
 
 FEWEST_ROWS = 10
 LONGEST_SEQUENCE_BYTES = 64
@@ -76,10 +76,7 @@ def _position(status: Status) -> str:
 def _pace(status: Status) -> str:
     if status.standstill:
         return f"no progress for {duration(status.silent_seconds or 0.0)}"
-    if status.rate is None:
-        return ""
-    eta = "" if status.eta_seconds is None else f", {duration(status.eta_seconds)} left"
-    return f"{status.rate:.3g} steps/s{eta}"
+    return rate_text(status)
 
 
 def _saved(status: Status) -> str:
