@@ -65,14 +65,12 @@ class RequestDesk:
         match request.command:
             case "status":
                 return (occurrences.StatusAsked(connection),)
-            case "stop" | "stop_after_epoch":
-                event = _stop_request(connection, request)
-                kind = (
-                    occurrences.StopAsked
-                    if request.command == "stop"
-                    else occurrences.StopAfterEpochAsked
-                )
-                return kind(event), occurrences.StatusAsked(connection)
+            case "stop":
+                asked = occurrences.StopAsked(_stop_request(connection, request))
+                return asked, occurrences.StatusAsked(connection)
+            case "stop_after_epoch":
+                later = occurrences.StopAfterEpochAsked(_stop_request(connection, request))
+                return later, occurrences.StatusAsked(connection)
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:
