@@ -1,7 +1,5 @@
 """The result of a comparison, as one frozen value; and how two saved variables differ."""
 
-from __future__ import annotations
-
 import math
 import struct
 from typing import Any
@@ -19,23 +17,6 @@ _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
     "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
 }  # fmt: skip
-
-
-def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
-    """How two values of one variable differ; raises `CheckpointCorrupt` or `EnvironmentFault`."""
-    entry = one.tensors[name]
-    before = read_tensor(one.path, one.manifest, name)
-    after = read_tensor(other.path, other.manifest, name)
-    elements = math.prod(entry.shape)
-    return TensorDifference(
-        name,
-        "values",
-        differing=_differing(before, after, elements),
-        elements=elements,
-        max_abs_difference=largest_difference(
-            values(before, entry.dtype), values(after, entry.dtype)
-        ),
-    )
 
 
 def values(data: bytes, dtype: str) -> NDArray[Any] | None:
@@ -127,6 +108,23 @@ class TensorDifference(Frozen):
     differing: int | None = None
     elements: int | None = None
     max_abs_difference: float | None = None
+
+
+def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
+    """How two values of one variable differ; raises `CheckpointCorrupt` or `EnvironmentFault`."""
+    entry = one.tensors[name]
+    before = read_tensor(one.path, one.manifest, name)
+    after = read_tensor(other.path, other.manifest, name)
+    elements = math.prod(entry.shape)
+    return TensorDifference(
+        name,
+        "values",
+        differing=_differing(before, after, elements),
+        elements=elements,
+        max_abs_difference=largest_difference(
+            values(before, entry.dtype), values(after, entry.dtype)
+        ),
+    )
 
 
 class CheckpointDifference(Frozen):

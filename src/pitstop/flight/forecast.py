@@ -1,7 +1,5 @@
 """Whether something runs out, and when: rules for leaks, and who tells of it once.  Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,82 +15,6 @@ _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
 
 PYTHON = "python"  # what grows, where the memory blocks of Python's objects do
 _PYTHON_KEY = (PYTHON, "")
-
-
-def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
-    """How long the training goes on: only the first fit of an attempt has an end."""
-    first_fit = training.fit == beginning[0]
-    first_epoch = (training.fit, training.epoch) == beginning
-    if not training.rate or not training.steps_per_epoch:
-        return Outlook(first_epoch)
-    in_epoch = (training.steps_per_epoch - training.step_in_epoch) / training.rate
-    epochs_left = training.epochs - training.epoch - 1
-    in_all = in_epoch + epochs_left * training.steps_per_epoch / training.rate
-    return Outlook(first_epoch, in_epoch, in_all if first_fit and training.epochs else None)
-
-
-@dataclass
-class ExhaustionMonitor:
-    """What was seen of each resource so far; `present` has those that still grow."""
-
-    present: dict[tuple[str, str], ExhaustionForecast] = field(default_factory=dict)
-    _envelopes: dict[tuple[str, str], Envelope] = field(default_factory=dict)
-    _told: set[tuple[str, str]] = field(default_factory=set)
-    _beginning: tuple[int, int] | None = None
-    _first_epoch: bool = True
-    _judge_at: float = 0.0
-
-    def see(self, sample: Sample) -> list[ExhaustionForecast]:
-        training = sample.training
-        if training is None or training.phase in _NOT_TRAINING:
-            return []
-        self._beginning = self._beginning or (training.fit, training.epoch)
-        ahead = outlook(training, self._beginning)
-        if self._first_epoch and not ahead.first_epoch:
-            self._first_epoch = False
-            # A growth of it may have ended with it; how high things were stays known.
-            self._envelopes = {
-                key: Envelope(highest=each.highest) for key, each in self._envelopes.items()
-            }
-        found = list(resources(sample))
-        self._learn(sample, found)
-        if sample.clock_seconds < self._judge_at:
-            return []
-        self._judge_at = sample.clock_seconds + _JUDGE_SECONDS
-        return self._judge(sample, found, ahead)
-
-    def _learn(self, sample: Sample, found: list[Resource]) -> None:
-        values = {each.key: each.used for each in found}
-        if sample.training and sample.training.python_blocks is not None:
-            values[_PYTHON_KEY] = sample.training.python_blocks
-        for key, value in values.items():
-            before = self._envelopes.get(key, Envelope())
-            self._envelopes[key] = extended(before, sample.clock_seconds, value)
-
-    def _judge(
-        self, sample: Sample, found: list[Resource], ahead: Outlook
-    ) -> list[ExhaustionForecast]:
-        self.present = {
-            each.key: self._event(each, seen, sample)
-            for each in found
-            if (seen := forecast(self._envelopes[each.key], each.left, ahead))
-        }
-        new = [key for key in self.present if key not in self._told]
-        self._told.update(new)
-        return [self.present[key] for key in new]
-
-    def _event(self, resource: Resource, seen: Forecast, sample: Sample) -> ExhaustionForecast:
-        blocks = self._envelopes.get(_PYTHON_KEY, Envelope())
-        is_python = resource.name == "memory" and is_growing(blocks)
-        return ExhaustionForecast(
-            resource=resource.name,
-            place=resource.place,
-            used=resource.used,
-            left=resource.left,
-            step=sample.training.step if sample.training else 0,
-            growing=PYTHON if is_python else "",
-            **vars(seen),
-        )
 
 
 BLOCK_SECONDS = (2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)
@@ -150,6 +72,18 @@ class Outlook(Frozen):
     first_epoch: bool = False
     epoch_seconds_left: float | None = None
     seconds_left: float | None = None
+
+
+def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
+    """How long the training goes on: only the first fit of an attempt has an end."""
+    first_fit = training.fit == beginning[0]
+    first_epoch = (training.fit, training.epoch) == beginning
+    if not training.rate or not training.steps_per_epoch:
+        return Outlook(first_epoch)
+    in_epoch = (training.steps_per_epoch - training.step_in_epoch) / training.rate
+    epochs_left = training.epochs - training.epoch - 1
+    in_all = in_epoch + epochs_left * training.steps_per_epoch / training.rate
+    return Outlook(first_epoch, in_epoch, in_all if first_fit and training.epochs else None)
 
 
 class Forecast(Frozen):
@@ -218,3 +152,67 @@ def _limits(window_seconds: float, outlook: Outlook) -> Iterator[float]:
     if outlook.first_epoch:
         known = outlook.epoch_seconds_left
         yield window_seconds if known is None else known
+
+
+@dataclass
+class ExhaustionMonitor:
+    """What was seen of each resource so far; `present` has those that still grow."""
+
+    present: dict[tuple[str, str], ExhaustionForecast] = field(default_factory=dict)
+    _envelopes: dict[tuple[str, str], Envelope] = field(default_factory=dict)
+    _told: set[tuple[str, str]] = field(default_factory=set)
+    _beginning: tuple[int, int] | None = None
+    _first_epoch: bool = True
+    _judge_at: float = 0.0
+
+    def see(self, sample: Sample) -> list[ExhaustionForecast]:
+        training = sample.training
+        if training is None or training.phase in _NOT_TRAINING:
+            return []
+        self._beginning = self._beginning or (training.fit, training.epoch)
+        ahead = outlook(training, self._beginning)
+        if self._first_epoch and not ahead.first_epoch:
+            self._first_epoch = False
+            # A growth of it may have ended with it; how high things were stays known.
+            self._envelopes = {
+                key: Envelope(highest=each.highest) for key, each in self._envelopes.items()
+            }
+        found = list(resources(sample))
+        self._learn(sample, found)
+        if sample.clock_seconds < self._judge_at:
+            return []
+        self._judge_at = sample.clock_seconds + _JUDGE_SECONDS
+        return self._judge(sample, found, ahead)
+
+    def _learn(self, sample: Sample, found: list[Resource]) -> None:
+        values = {each.key: each.used for each in found}
+        if sample.training and sample.training.python_blocks is not None:
+            values[_PYTHON_KEY] = sample.training.python_blocks
+        for key, value in values.items():
+            before = self._envelopes.get(key, Envelope())
+            self._envelopes[key] = extended(before, sample.clock_seconds, value)
+
+    def _judge(
+        self, sample: Sample, found: list[Resource], ahead: Outlook
+    ) -> list[ExhaustionForecast]:
+        self.present = {
+            each.key: self._event(each, seen, sample)
+            for each in found
+            if (seen := forecast(self._envelopes[each.key], each.left, ahead))
+        }
+        new = [key for key in self.present if key not in self._told]
+        self._told.update(new)
+        return [self.present[key] for key in new]
+
+    def _event(self, resource: Resource, seen: Forecast, sample: Sample) -> ExhaustionForecast:
+        blocks = self._envelopes.get(_PYTHON_KEY, Envelope())
+        is_python = resource.name == "memory" and is_growing(blocks)
+        return ExhaustionForecast(
+            resource=resource.name,
+            place=resource.place,
+            used=resource.used,
+            left=resource.left,
+            step=sample.training.step if sample.training else 0,
+            growing=PYTHON if is_python else "",
+            **vars(seen),
+        )

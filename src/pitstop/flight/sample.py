@@ -1,7 +1,5 @@
 """One look at a run and its machine: frozen values, None where nothing could be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Annotated, TypeAlias
@@ -27,34 +25,6 @@ class Resource(Frozen):
     @property
     def key(self) -> tuple[str, str]:
         return self.name, self.place
-
-
-def resources(sample: Sample) -> Iterator[Resource]:
-    left = sample.host.left_bytes
-    if left is not None and sample.command:
-        used = sum(process.private_bytes for process in sample.command)
-        yield Resource(MEMORY, memory_place(sample), used, left)
-    for disk in sample.disks:
-        if disk.answers and not disk.read_only and disk.size_bytes:
-            yield Resource(DISK, disk.mount, disk.size_bytes - disk.free_bytes, disk.free_bytes)
-    trainer, group = sample.trainer, sample.cgroup
-    if trainer and trainer.open_files is not None and trainer.open_files_limit is not None:
-        left = trainer.open_files_limit - trainer.open_files
-        yield Resource(OPEN_FILES, "", trainer.open_files, left)
-    if group and group.pids is not None and group.pids_limit is not None:
-        yield Resource(TASKS, "cgroup", group.pids, group.pids_limit - group.pids)
-
-
-def memory_place(sample: Sample) -> str:
-    host = sample.host
-    bounded = host.left_bytes is not None and host.left_bytes != host.available_bytes
-    return "cgroup" if bounded else "machine"
-
-
-def memory_limit_bytes(sample: Sample) -> int | None:
-    if memory_place(sample) == "cgroup" and sample.cgroup:
-        return sample.cgroup.limit_bytes
-    return sample.host.total_bytes
 
 
 TRAINER, CHILD = "trainer", "child"
@@ -181,3 +151,31 @@ class Sample(Frozen):
     def memory_bytes(self) -> int:
         """What the processes of the user's command occupy; shared pages count in each."""
         return sum(each.rss_bytes for each in self.command)
+
+
+def resources(sample: Sample) -> Iterator[Resource]:
+    left = sample.host.left_bytes
+    if left is not None and sample.command:
+        used = sum(process.private_bytes for process in sample.command)
+        yield Resource(MEMORY, memory_place(sample), used, left)
+    for disk in sample.disks:
+        if disk.answers and not disk.read_only and disk.size_bytes:
+            yield Resource(DISK, disk.mount, disk.size_bytes - disk.free_bytes, disk.free_bytes)
+    trainer, group = sample.trainer, sample.cgroup
+    if trainer and trainer.open_files is not None and trainer.open_files_limit is not None:
+        left = trainer.open_files_limit - trainer.open_files
+        yield Resource(OPEN_FILES, "", trainer.open_files, left)
+    if group and group.pids is not None and group.pids_limit is not None:
+        yield Resource(TASKS, "cgroup", group.pids, group.pids_limit - group.pids)
+
+
+def memory_place(sample: Sample) -> str:
+    host = sample.host
+    bounded = host.left_bytes is not None and host.left_bytes != host.available_bytes
+    return "cgroup" if bounded else "machine"
+
+
+def memory_limit_bytes(sample: Sample) -> int | None:
+    if memory_place(sample) == "cgroup" and sample.cgroup:
+        return sample.cgroup.limit_bytes
+    return sample.host.total_bytes

@@ -1,7 +1,5 @@
 """From the newest whole slot of the arena to a committed checkpoint."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -61,6 +59,29 @@ class _Found(Frozen):
         data = bytearray(size_bytes)
         self.read_into(memoryview(data), offset_bytes)
         return bytes(data)
+
+
+class Pace:
+    """Waits behind each piece as long as the piece took, while nothing is urgent."""
+
+    def __init__(
+        self,
+        urgent: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._urgent = urgent
+        self._clock = clock
+        self._wait = wait
+        self._since_seconds = clock()
+        self.waited_seconds = 0.0
+
+    def after_piece(self) -> None:
+        took_seconds = self._clock() - self._since_seconds
+        if not self._urgent():
+            self._wait(took_seconds)
+            self.waited_seconds += took_seconds
+        self._since_seconds = self._clock()
 
 
 class Saver:
@@ -223,29 +244,6 @@ def _is_finite(data: memoryview, offset_bytes: int, place: Placement) -> bool:
     if place.spec.dtype == "BF16":
         return not bool((numbers & _BFLOAT_EXPONENT == _BFLOAT_EXPONENT).any())
     return bool(np.isfinite(numbers).all())
-
-
-class Pace:
-    """Waits behind each piece as long as the piece took, while nothing is urgent."""
-
-    def __init__(
-        self,
-        urgent: Callable[[], bool],
-        clock: Callable[[], float] = time.monotonic,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._urgent = urgent
-        self._clock = clock
-        self._wait = wait
-        self._since_seconds = clock()
-        self.waited_seconds = 0.0
-
-    def after_piece(self) -> None:
-        took_seconds = self._clock() - self._since_seconds
-        if not self._urgent():
-            self._wait(took_seconds)
-            self.waited_seconds += took_seconds
-        self._since_seconds = self._clock()
 
 
 _WORTHWHILE_SHARE = 0.1
