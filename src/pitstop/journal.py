@@ -3,8 +3,6 @@
 Each ends in a `crc32` member computed over the bytes before it; what does not check is skipped.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import math
@@ -13,7 +11,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pitstop.errors import RunFolderInvalid
 from pitstop.events import Event, JsonValue, from_record, to_record
@@ -146,7 +144,7 @@ class Journal:
         os.fsync(self._fd)
         os.close(self._fd)
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -16,8 +16,6 @@ synced, since the checkpoint is what a resume needs.  Two runs that did the same
 have the same losses and metrics at every step.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import struct
@@ -25,6 +23,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 FILE_NAME = "steps.bin"
 MAGIC = b"PITSTEP1"
@@ -46,7 +45,7 @@ class StepRecord:
     time_seconds: float
     metrics: int
 
-    def same_bits(self, other: StepRecord) -> bool:
+    def same_bits(self, other: Self) -> bool:
         return (self.step, self.metrics) == (other.step, other.metrics) and (
             _VALUE.pack(self.loss) == _VALUE.pack(other.loss)
         )

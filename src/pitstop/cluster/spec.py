@@ -4,13 +4,11 @@ Format: `tf.train.ClusterSpec.as_dict()`, which TF_CONFIG carries under "cluster
 task a list of "host:port", or an object from index to "host:port".
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from pitstop.record import Frozen
 
@@ -43,7 +41,7 @@ class Task:
         return self.kind in _TRAINING
 
     @classmethod
-    def parse(cls, text: str) -> Task:
+    def parse(cls, text: str) -> Self:
         """The task that `str` names, else a `ValueError`."""
         kind, _, index = text.rpartition(" ")
         if not kind or len(text) > _MOST_CHARACTERS:
@@ -57,7 +55,7 @@ class ClusterSpec(Frozen):
     addresses: Mapping[Task, str]
 
     @classmethod
-    def from_json(cls, body: Any) -> ClusterSpec:
+    def from_json(cls, body: Any) -> Self:
         """From the mapping that is described above, else a `ValueError`."""
         if not isinstance(body, dict):
             raise ValueError("the cluster is not a mapping")

@@ -1,12 +1,11 @@
 """The start of a run that has a mirror: which side is the newer, and what is fetched."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Self
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.events import CheckpointCommitted
@@ -48,7 +47,7 @@ class MirrorSide(Frozen):
     attempt: int = 0
 
     @classmethod
-    def of(cls, manifests: Iterable[Manifest], journal: bytes) -> MirrorSide:
+    def of(cls, manifests: Iterable[Manifest], journal: bytes) -> Self:
         found = sorted(manifests, key=lambda each: each.sequence)
         saved = frozenset((each.sequence, each.info.created_seconds) for each in found)
         if not found:

@@ -1,13 +1,12 @@
 """What is drawn of an attempt: quantities over time, and what happened when.  Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import groupby
+from typing import Self
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.event_words import MarkKind, news_of
@@ -101,7 +100,7 @@ class Timeline(Frozen):
         ends = (each.points[-1][0] - self.started_seconds for each in lines)
         return max([self.seconds, *ends])
 
-    def telling_first(self, cause: str) -> Timeline:
+    def telling_first(self, cause: str) -> Self:
         telling = _TELLING.get(cause, ())
         panels = sorted(self.panels, key=lambda panel: panel.id not in telling)
         return replace(self, panels=tuple(panels))

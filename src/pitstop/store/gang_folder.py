@@ -1,14 +1,12 @@
 """The folder of several runs that were launched as one: its shape, and where each run lies."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 from pitstop.events import JsonValue
@@ -33,7 +31,7 @@ class Shape(Frozen):
     evaluator: int = 0
 
     @classmethod
-    def read(cls, name: str, record: JsonValue) -> Shape:
+    def read(cls, name: str, record: JsonValue) -> Self:
         shape = build(cls, name, record)
         if not all(0 <= each <= MOST_OF_A_KIND for each in asdict(shape).values()):
             raise ValueError("its shape is not a count of members")

@@ -4,8 +4,6 @@ The kernel holds the lock (`flock`) for an open file, and ends it with its last 
 persister, which inherits it, keeps a run locked when its supervisor has died.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json
@@ -14,6 +12,7 @@ import socket
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Self
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
@@ -51,7 +50,7 @@ class RunLock:
         self._fd = fd
 
     @classmethod
-    def acquire(cls, path: Path, record: LockRecord) -> RunLock:
+    def acquire(cls, path: Path, record: LockRecord) -> Self:
         """Locks the file, made when missing, and says who; or `RunInUse`, `RunFolderUnwritable`."""
         with explained(f"The lock {path} cannot be taken", RunFolderUnwritable):
             lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))

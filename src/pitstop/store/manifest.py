@@ -4,14 +4,12 @@ It is JSON that a person can read, one tensor per line; the last member is the c
 before it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
-from typing import Annotated
+from typing import Annotated, Self
 
 from xxhash import xxh3_64_hexdigest
 
@@ -47,7 +45,7 @@ class Part(Frozen):
     size_bytes: int
 
     @classmethod
-    def read(cls, name: str, row: JsonValue) -> Part:
+    def read(cls, name: str, row: JsonValue) -> Self:
         part = cls(*read(tuple[str, int, int], name, row))
         if min(part.offset_bytes, part.size_bytes) < 0:
             raise Unfit

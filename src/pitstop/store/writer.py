@@ -4,15 +4,13 @@ Tensors, state and manifest reach the disk in a hidden folder, then the folder's
 rename makes it a checkpoint.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from xxhash import xxh3_64_hexdigest
 
@@ -70,7 +68,7 @@ class StagedFile:
         self._filled_bytes = 0
         self._under_way: deque[Future[None]] = deque()
 
-    def __enter__(self) -> StagedFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -146,7 +144,7 @@ class CheckpointWriter:
         self.chunks: dict[str, bytes] = {}
         self._tensors: dict[str, TensorEntry] = {}
 
-    def __enter__(self) -> CheckpointWriter:
+    def __enter__(self) -> Self:
         self._clear()
         return self
 

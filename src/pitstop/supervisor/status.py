@@ -1,12 +1,11 @@
 """What there is to say about a run at one moment; times in seconds, sizes in bytes."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import field, replace
+from typing import Self
 
 from pitstop import events, journal
 from pitstop.durations import duration
@@ -93,7 +92,7 @@ class Status(Frozen):
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, body: dict[str, JsonValue]) -> Status:
+    def from_json(cls, body: dict[str, JsonValue]) -> Self:
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{key: value for key, value in body.items() if key in known})
 

@@ -1,7 +1,5 @@
 """The socket of a run: where trainers report and commands arrive."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket
@@ -10,6 +8,7 @@ import struct
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 from pitstop.errors import EnvironmentFault
 from pitstop.link.wire import Connection
@@ -41,7 +40,7 @@ class ControlSocket:
         draft.rename(self.path)
 
     @classmethod
-    def open(cls, purpose: str) -> ControlSocket:
+    def open(cls, purpose: str) -> Self:
         """Listens as the environment says; an `EnvironmentFault` names the purpose."""
         try:
             return cls(os.environ)

@@ -1,7 +1,5 @@
 """Talking to the supervisor of a run, if there is one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -11,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pitstop.errors import (
     EnvironmentFault,
@@ -67,7 +65,7 @@ class LiveRun:
         self._holder_pid = holder_pid
 
     @classmethod
-    def find(cls, folder: RunFolder) -> LiveRun | None:
+    def find(cls, folder: RunFolder) -> Self | None:
         """The live run in a folder, None when nobody supervises it now.
 
         Raises `NoAnswer` where its supervisor lets nobody in.
@@ -83,7 +81,7 @@ class LiveRun:
             return None
 
     @classmethod
-    def get(cls, folder: RunFolder) -> LiveRun:
+    def get(cls, folder: RunFolder) -> Self:
         """As `find`; `RunNotFound` when nobody supervises it now."""
         live = cls.find(folder)
         if live is None:

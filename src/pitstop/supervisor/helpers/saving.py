@@ -1,11 +1,10 @@
 """Getting snapshots to disk through the persister, whatever becomes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
 from collections.abc import Iterator
+from typing import Self
 
 from pitstop.errors import PeerClosed
 from pitstop.events import from_record
@@ -57,15 +56,15 @@ class Persisting(Frozen):
     started_seconds: float = 0.0
 
     @classmethod
-    def start(cls, now_seconds: float, losses: Losses = NO_LOSSES) -> Persisting:
+    def start(cls, now_seconds: float, losses: Losses = NO_LOSSES) -> Self:
         ready_seconds = now_seconds + FIRST_SECONDS
         return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
-    def taken(self, snapshot: messages.SnapshotReport) -> Persisting:
+    def taken(self, snapshot: messages.SnapshotReport) -> Self:
         urgent = snapshot.reason if snapshot.durable else self.urgent
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)
 
-    def hurried(self, reason: str) -> Persisting:
+    def hurried(self, reason: str) -> Self:
         return dataclasses.replace(self, urgent=self.urgent or reason)
 
     def due(self, now_seconds: float) -> str:
@@ -79,10 +78,10 @@ class Persisting(Frozen):
     def unsaved(self) -> bool:
         return self.newest is not None and self.newest.sequence > self.saved_sequence
 
-    def asked(self) -> Persisting:
+    def asked(self) -> Self:
         return dataclasses.replace(self, busy=True, urgent="")
 
-    def answered(self, saved_sequence: int, now_seconds: float, took_seconds: float) -> Persisting:
+    def answered(self, saved_sequence: int, now_seconds: float, took_seconds: float) -> Self:
         """The persister is done; `saved_sequence` is 0 when it had nothing to do."""
         saved_sequence = max(self.saved_sequence, saved_sequence)
         mean_seconds = self.losses.mean_seconds(now_seconds - self.started_seconds)
@@ -97,7 +96,7 @@ class Persisting(Frozen):
             ready_seconds=now_seconds + interval,
         )
 
-    def failed(self, now_seconds: float) -> Persisting:
+    def failed(self, now_seconds: float) -> Self:
         return self.answered(0, now_seconds, 0.0)
 
 

@@ -1,10 +1,9 @@
 """What the attempts before left behind that a new one needs.  Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import Self
 
 from pitstop import events
 from pitstop.engine.weights_file import STARTED_FROM
@@ -52,7 +51,7 @@ class Losses(Frozen):
     observed_seconds: float = 0.0
 
     @classmethod
-    def from_entries(cls, entries: Sequence[Entry]) -> Losses:
+    def from_entries(cls, entries: Sequence[Entry]) -> Self:
         attempts: dict[int, list[Entry]] = {}
         for entry in entries:
             attempts.setdefault(entry.attempt, []).append(entry)
@@ -118,7 +117,7 @@ class History(Frozen):
     mixed_precision: bool = False  # layers compute in a smaller dtype by now
 
     @classmethod
-    def from_entries(cls, entries: Sequence[Entry]) -> History:
+    def from_entries(cls, entries: Sequence[Entry]) -> Self:
         started = last_of(entries, events.AttemptStarted)
         connected = last_of(entries, events.TrainerConnected)
         committed = last_of(entries, events.CheckpointCommitted)

@@ -1,13 +1,12 @@
 """Clouds are asked again and again, in a thread, whether the machine goes away."""
 
-from __future__ import annotations
-
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from pitstop.errors import EnvironmentFault
@@ -228,9 +227,7 @@ class PreemptionWatch:
             ).start()
 
     @classmethod
-    def choose(
-        cls, choice: str, environment: Mapping[str, str], root: Path = Path("/")
-    ) -> PreemptionWatch:
+    def choose(cls, choice: str, environment: Mapping[str, str], root: Path = Path("/")) -> Self:
         """The watch that the user asked for, see `StopPolicy`; `root` holds `sys`."""
         name = detect(root) if choice == "auto" else choice
         cloud = CLOUDS[name]() if name in CLOUDS else None

@@ -1,13 +1,12 @@
 """Looks for the reasons to stop that nobody reports: a file, the clock, the cloud."""
 
-from __future__ import annotations
-
 import contextlib
 import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from pitstop.durations import duration
 from pitstop.events import StopRequested
@@ -40,7 +39,7 @@ class TimeLimit(Frozen):
         environment: Mapping[str, str],
         clock_seconds: float,
         started_seconds: float,
-    ) -> TimeLimit | None:
+    ) -> Self | None:
         """The limit that was asked for (0: none), or the end of the Slurm job, see sbatch(1).
 
         An end that has passed is of a job that is not ours: a shell that outlived it.  Both times
