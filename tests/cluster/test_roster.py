@@ -1,7 +1,5 @@
 """Who is told when that the training is over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 
 from pitstop.cluster import roster
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
-from pitstop.cluster.roster import BeatLease, Roster
+from pitstop.cluster.roster import BeatLease, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SPEC = ClusterSpec.from_json(
@@ -23,67 +21,86 @@ REQUEST = JoinRequest(PROTOCOL, "worker 0", SPEC.counts, "1", "host", 7)
 OTHERS = sorted(task for task in SPEC.addresses if task.kind != "chief")
 
 
-def cluster(**beats: Beat) -> Roster:
-    """A roster of members named like `ps_0`."""
-    known = Roster()
-    for name, beat in beats.items():
-        task = name.replace("_", " ")
-        known = roster.joined(known, replace(REQUEST, task=task), LEASE)
-        known = roster.heard(known, Task.parse(task), beat, 0.0)
-    return known
+class Cluster:
+    """The members as a leader knows them, some named like `ps_0`."""
 
+    def __init__(self, **beats: Beat) -> None:
+        self.members: dict[Task, ClusterMember] = {}
+        for name, beat in beats.items():
+            self.join(Task.parse(name.replace("_", " ")), beat)
 
-def ended(known: Roster, *names: str) -> Roster:
-    for name in names:
-        known = roster.heard(known, Task.parse(name), EndReport("completed", 0), 1.0)
-    return known
+    def join(self, task: Task, beat: Beat) -> None:
+        self.members[task] = ClusterMember.joining(replace(REQUEST, task=str(task)), LEASE)
+        self.hear(task, beat)
+
+    def hear(self, task: Task, message: Beat | EndReport, now_seconds: float = 0.0) -> None:
+        self.members[task] = self.members[task].heard(message, now_seconds)
+
+    def end(self, task: Task) -> None:
+        self.hear(task, EndReport("completed", 0))
+
+    def lose(self, task: Task) -> None:
+        self.members[task] = replace(self.members[task], lost=True)
+
+    def release(self, task: Task) -> None:
+        self.members[task] = replace(self.members[task], released=True)
+
+    def live(self) -> list[ClusterMember]:
+        return [each for each in self.members.values() if each.is_live]
+
+    def due(self, outcome: str) -> set[Task]:
+        return {each.task for each in roster.next_to_release(self.live(), outcome)}
+
+    def silent(self, now_seconds: float) -> set[Task]:
+        return {each.task for each in self.live() if each.lease.is_over(now_seconds)}
 
 
 def test_workers_go_before_parameter_servers() -> None:
-    known = cluster(ps_0=SERVING, worker_0=SERVING, worker_1=SERVING)
-    first = roster.next_to_release(known, "completed")
-    assert set(first) == {Task("worker", 0), Task("worker", 1)}
+    known = Cluster(ps_0=SERVING, worker_0=SERVING, worker_1=SERVING)
+    first = known.due("completed")
+    assert first == {Task("worker", 0), Task("worker", 1)}
     for task in first:
-        known = roster.released(known, task)
-    assert roster.next_to_release(known, "completed") == ()
-    known = ended(known, "worker 0")
-    assert roster.next_to_release(known, "completed") == ()
-    known = ended(known, "worker 1")
-    assert roster.next_to_release(known, "completed") == (Task("ps", 0),)
+        known.release(task)
+    assert known.due("completed") == set()
+    known.end(Task("worker", 0))
+    assert known.due("completed") == set()
+    known.end(Task("worker", 1))
+    assert known.due("completed") == {Task("ps", 0)}
 
 
 def test_who_trains_is_waited_for_when_the_training_has_completed() -> None:
-    known = cluster(ps_0=SERVING, worker_1=TRAINING)
-    assert roster.next_to_release(known, "completed") == ()
-    assert roster.next_to_release(known, "failed") == (Task("worker", 1),)
+    known = Cluster(ps_0=SERVING, worker_1=TRAINING)
+    assert known.due("completed") == set()
+    assert known.due("failed") == {Task("worker", 1)}
 
 
 def test_the_evaluator_is_told_last_and_is_not_waited_for_before_the_chief_saves() -> None:
-    known = cluster(evaluator_0=TRAINING, worker_0=TRAINING)
-    assert [each.task.kind for each in known.live if each.works] == ["worker"]
-    assert roster.next_to_release(known, "stopped") == (Task("worker", 0),)
-    known = ended(known, "worker 0")
-    assert roster.next_to_release(known, "completed") == (Task("evaluator", 0),)
+    known = Cluster(evaluator_0=TRAINING, worker_0=TRAINING)
+    assert [each.task.kind for each in known.live() if each.works] == ["worker"]
+    assert known.due("stopped") == {Task("worker", 0)}
+    known.end(Task("worker", 0))
+    assert known.due("completed") == {Task("evaluator", 0)}
 
 
 def test_a_silent_worker_does_not_keep_the_parameter_servers() -> None:
-    known = roster.heard(cluster(ps_0=SERVING, worker_0=TRAINING), Task("ps", 0), SERVING, 9.0)
-    assert roster.silent(known, 11.0) == (Task("worker", 0),)
-    known = roster.lost(known, Task("worker", 0))
-    assert roster.next_to_release(known, "completed") == (Task("ps", 0),)
+    known = Cluster(ps_0=SERVING, worker_0=TRAINING)
+    known.hear(Task("ps", 0), SERVING, 9.0)
+    assert known.silent(11.0) == {Task("worker", 0)}
+    known.lose(Task("worker", 0))
+    assert known.due("completed") == {Task("ps", 0)}
 
 
 def test_a_member_that_is_suspended_is_not_given_up() -> None:
-    known = cluster(worker_0=replace(TRAINING, state="suspended"))
-    assert roster.silent(known, 1000.0) == ()
+    known = Cluster(worker_0=replace(TRAINING, state="suspended"))
+    assert known.silent(1000.0) == set()
 
 
 def test_a_closed_connection_leaves_little_time_to_come_back() -> None:
-    known = roster.parted(cluster(worker_0=TRAINING), Task("worker", 0), 1.0)
-    assert roster.silent(known, 2.0) == ()
-    assert roster.silent(known, 3.5) == (Task("worker", 0),)
-    back = roster.joined(known, REQUEST, BeatLease(10.0, 3.0))
-    assert roster.silent(back, 12.0) == ()
+    parted = LEASE.parted(1.0)
+    assert not parted.is_over(2.0)
+    assert parted.is_over(3.5)
+    back = ClusterMember.joining(REQUEST, BeatLease(10.0, 3.0))
+    assert not back.lease.is_over(12.0)
 
 
 @pytest.mark.parametrize(
@@ -119,21 +136,19 @@ def test_who_belongs_to_the_cluster_is_not_refused(task: str) -> None:
 def test_in_any_order_no_parameter_server_goes_before_the_last_worker(
     happenings: list[tuple[Task, str]], serves: dict[Task, bool], outcome: str
 ) -> None:
-    known = Roster()
+    known = Cluster()
     for task, happening in happenings:
         if happening == "join":
-            known = roster.joined(known, replace(REQUEST, task=str(task)), LEASE)
-            beat = SERVING if serves.get(task, True) else TRAINING
-            known = roster.heard(known, task, beat, 0.0)
+            known.join(task, SERVING if serves.get(task, True) else TRAINING)
         elif task in known.members and happening == "end":
-            known = ended(known, str(task))
+            known.end(task)
         elif task in known.members and happening == "lose":
-            known = roster.lost(known, task)
-        elif task in roster.next_to_release(known, outcome):
-            known = roster.released(known, task)
-        due = roster.next_to_release(known, outcome)
-        live = {member.task for member in known.live}
-        assert set(due) <= live
+            known.lose(task)
+        elif task in known.due(outcome):
+            known.release(task)
+        due = known.due(outcome)
+        live = {member.task for member in known.live()}
+        assert due <= live
         assert not any(known.members[task].released for task in due)
         if any(task.kind == "ps" for task in due):
             assert all(task.kind in ("ps", "evaluator") for task in live)
@@ -148,11 +163,11 @@ def test_in_any_order_no_parameter_server_goes_before_the_last_worker(
 def test_when_each_ends_at_its_release_all_have_ended(
     serves: dict[Task, bool], outcome: str
 ) -> None:
-    known = Roster()
+    known = Cluster()
     for task, serving in serves.items():
-        known = roster.joined(known, replace(REQUEST, task=str(task)), LEASE)
-        known = roster.heard(known, task, SERVING if serving else TRAINING, 0.0)
+        known.join(task, SERVING if serving else TRAINING)
     for _ in range(3):
-        for task in roster.next_to_release(known, outcome):
-            known = roster.heard(roster.released(known, task), task, EndReport(outcome, 75), 1.0)
-    assert known.live == ()
+        for task in known.due(outcome):
+            known.release(task)
+            known.hear(task, EndReport(outcome, 75))
+    assert known.live() == []

@@ -4,6 +4,7 @@ import math
 import secrets
 import time
 from collections import deque
+from dataclasses import replace
 
 from pitstop import events
 from pitstop.cluster import roster
@@ -17,7 +18,6 @@ from pitstop.cluster.roster import (
     WAS_SUSPENDED,
     BeatLease,
     ClusterMember,
-    Roster,
 )
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
@@ -96,14 +96,18 @@ class Leading:
         self.tell_gang = gang.hear_own
         self._server = server
         self._lease_seconds = lease_seconds
-        self._roster = Roster()
+        self._members: dict[Task, ClusterMember] = {}
         self._beat_at_seconds = 0.0
         self._over_at_seconds = math.inf
         self.fileno = server.fileno
 
     @property
     def members(self) -> tuple[ClusterMember, ...]:
-        return tuple(member for _, member in sorted(self._roster.members.items()))
+        return tuple(member for _, member in sorted(self._members.items()))
+
+    @property
+    def _live(self) -> tuple[ClusterMember, ...]:
+        return tuple(member for member in self._members.values() if member.is_live)
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._server.take() if (event := self._on(each)))
@@ -114,7 +118,8 @@ class Leading:
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
             self.beat(beat)
-        return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
+        silent = [replace(each, lost=True) for each in self._live if each.lease.is_over(now)]
+        return tuple(self._ended(member) for member in silent)
 
     def gone_for_good(self, *, launched: bool) -> str:
         """A member that trains and whose run has ended before the training; empty for none.
@@ -130,28 +135,30 @@ class Leading:
         return next((str(each.task) for each in ended if each.task.trains), "")
 
     def beat(self, beat: Beat) -> None:
-        for member in self._roster.live:
+        for member in self._live:
             self._server.send(member.task, beat)
 
     def shift(self, seconds: float) -> None:
         """This process was away: nobody was silent meanwhile."""
-        self._roster = roster.shifted(self._roster, seconds)
+        for member in self.members:
+            lease = member.lease.shifted(seconds)
+            self._members[member.task] = replace(member, lease=lease)
 
     def end(self, end: Release) -> None:
         now = time.monotonic()
         self._over_at_seconds = min(self._over_at_seconds, now)
         without_late = now - self._over_at_seconds >= _LATE_SECONDS
-        for task in roster.next_to_release(self._roster, end.outcome, without_late=without_late):
-            self._roster = roster.released(self._roster, task)
-            self._server.send(task, end)
+        for member in roster.next_to_release(self._live, end.outcome, without_late=without_late):
+            self._members[member.task] = replace(member, released=True)
+            self._server.send(member.task, end)
 
     @property
     def has_members(self) -> bool:
-        return bool(self._roster.live)
+        return bool(self._live)
 
     @property
     def has_workers(self) -> bool:
-        return any(member.works for member in self._roster.live)
+        return any(member.works for member in self._live)
 
     def close(self) -> None:
         self._server.close()
@@ -161,10 +168,11 @@ class Leading:
             case Trouble(reason):
                 return events.Notice(TROUBLE, f"A member of the cluster: {reason}.")
             case Parted(task):
-                member = self._roster.members[task]
+                member = self._members[task]
                 if member.is_live:
                     self.gang.parted(task)
-                    self._roster = roster.parted(self._roster, task, time.monotonic())
+                    lease = member.lease.parted(time.monotonic())
+                    self._members[task] = replace(member, lease=lease)
             case Heard(_, JoinRequest() as request):
                 return self._joined(request)
             case Heard(task, StopProposal() as proposal):
@@ -172,10 +180,11 @@ class Leading:
             case Heard(task, message) if isinstance(message, ToLeader):
                 self.gang.hear(task, message)
             case Heard(task, Beat() | EndReport() as message):
-                before = self._roster.members[task]
-                self._roster = roster.heard(self._roster, task, message, time.monotonic())
+                before = self._members[task]
+                member = before.heard(message, time.monotonic())
                 if isinstance(message, EndReport):
-                    return self._ended(task)
+                    return self._ended(member)
+                self._members[task] = member
                 self.gang.beat(task, message)
                 if roster.is_new_process(before.beat, message):
                     return events.MemberRestarted(str(task), before.host)
@@ -183,25 +192,23 @@ class Leading:
 
     def _joined(self, request: JoinRequest) -> Event:
         task = Task.parse(request.task)
-        before = self._roster.members.get(task)
+        before = self._members.get(task)
         self.gang.joined(task, same=before is None or before.pid == request.pid)
         lease = BeatLease(self._lease_seconds, time.monotonic())
-        self._roster = roster.joined(self._roster, request, lease)
+        self._members[task] = ClusterMember.joining(request, lease)
         # The member waits for the first.
         self._beat_at_seconds = 0.0
         return events.MemberJoined(request.task, request.host, request.pid)
 
-    def _given_up(self, task: Task) -> Event:
-        self._roster = roster.lost(self._roster, task)
-        return self._ended(task)
-
-    def _ended(self, task: Task) -> Event:
-        member = self._roster.members[task]
+    def _ended(self, member: ClusterMember) -> Event:
+        self._members[member.task] = member
         if member.end is None or member.end.state != "completed":
-            self.gang.lost(task, "its run has ended" if member.end else "its supervisor is silent")
-        if member.end is None:
-            return events.MemberEnded(str(task), member.host, "lost")
-        return events.MemberEnded(str(task), member.host, member.end.state, member.end.exit_code)
+            reason = "its run has ended" if member.end else "its supervisor is silent"
+            self.gang.lost(member.task, reason)
+        task, end = str(member.task), member.end
+        if end is None:
+            return events.MemberEnded(task, member.host, "lost")
+        return events.MemberEnded(task, member.host, end.state, end.exit_code)
 
 
 def stop_request(task: Task, proposal: StopProposal) -> events.StopRequested:

@@ -1,9 +1,8 @@
 """What the leader knows of the other members, and whom it releases when.  Pure."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Self
 
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
@@ -28,14 +27,14 @@ class BeatLease(Frozen):
     heard_seconds: float
     suspended: bool = False
 
-    def renewed(self, now_seconds: float, *, suspended: bool) -> BeatLease:
+    def renewed(self, now_seconds: float, *, suspended: bool) -> Self:
         return replace(self, heard_seconds=now_seconds, suspended=suspended)
 
-    def parted(self, now_seconds: float) -> BeatLease:
+    def parted(self, now_seconds: float) -> Self:
         ends_seconds = min(self.heard_seconds + self.length_seconds, now_seconds + PARTED_SECONDS)
         return replace(self, heard_seconds=ends_seconds - self.length_seconds, suspended=False)
 
-    def shifted(self, seconds: float) -> BeatLease:
+    def shifted(self, seconds: float) -> Self:
         return replace(self, heard_seconds=self.heard_seconds + seconds)
 
     def is_over(self, now_seconds: float) -> bool:
@@ -64,6 +63,17 @@ class ClusterMember(Frozen):
     lost: bool = False
     released: bool = False
 
+    @classmethod
+    def joining(cls, request: JoinRequest, lease: BeatLease) -> Self:
+        beat = Beat("starting", "starting")
+        return cls(Task.parse(request.task), request.host, request.pid, lease, beat)
+
+    def heard(self, message: Beat | EndReport, now_seconds: float) -> Self:
+        if isinstance(message, EndReport):
+            return replace(self, end=message)
+        lease = self.lease.renewed(now_seconds, suspended=message.state == SUSPENDED)
+        return replace(self, beat=message, lease=lease)
+
     @property
     def is_live(self) -> bool:
         return self.end is None and not self.lost
@@ -79,19 +89,6 @@ class ClusterMember(Frozen):
         return self.beat.phase in _SESSIONS and not self.beat.step
 
 
-class Roster(Frozen):
-    """The members that have joined, by task."""
-
-    members: Mapping[Task, ClusterMember] = field(default_factory=dict)
-
-    def with_member(self, member: ClusterMember) -> Roster:
-        return Roster({**self.members, member.task: member})
-
-    @property
-    def live(self) -> tuple[ClusterMember, ...]:
-        return tuple(member for member in self.members.values() if member.is_live)
-
-
 def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     """Why a process may not join the cluster; empty where it may."""
     if request.protocol != PROTOCOL:
@@ -105,60 +102,23 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     return ""
 
 
-def joined(roster: Roster, request: JoinRequest, lease: BeatLease) -> Roster:
-    task, beat = Task.parse(request.task), Beat("starting", "starting")
-    return roster.with_member(ClusterMember(task, request.host, request.pid, lease, beat))
-
-
-def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: float) -> Roster:
-    member = roster.members[task]
-    if isinstance(message, EndReport):
-        return roster.with_member(replace(member, end=message))
-    lease = member.lease.renewed(now_seconds, suspended=message.state == SUSPENDED)
-    return roster.with_member(replace(member, beat=message, lease=lease))
-
-
 def is_new_process(before: Beat, now: Beat) -> bool:
     """Whether a member that served has begun again."""
     return before.serves and not now.serves and now.state == "starting"
 
 
-def parted(roster: Roster, task: Task, now_seconds: float) -> Roster:
-    member = roster.members[task]
-    return roster.with_member(replace(member, lease=member.lease.parted(now_seconds)))
-
-
-def shifted(roster: Roster, seconds: float) -> Roster:
-    members = roster.members.items()
-    return Roster(
-        {task: replace(each, lease=each.lease.shifted(seconds)) for task, each in members}
-    )
-
-
-def silent(roster: Roster, now_seconds: float) -> tuple[Task, ...]:
-    return tuple(each.task for each in roster.live if each.lease.is_over(now_seconds))
-
-
-def lost(roster: Roster, task: Task) -> Roster:
-    return roster.with_member(replace(roster.members[task], lost=True))
-
-
-def released(roster: Roster, task: Task) -> Roster:
-    return roster.with_member(replace(roster.members[task], released=True))
-
-
 def next_to_release(
-    roster: Roster, outcome: str, *, without_late: bool = False
-) -> tuple[Task, ...]:
+    live: Sequence[ClusterMember], outcome: str, *, without_late: bool = False
+) -> tuple[ClusterMember, ...]:
     """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
     Who trains in one that has completed is not told: it ends by itself.
     `without_late`: whose session has not begun by now is told: it never will.
     """
-    turns = [(_TURNS.get(member.task.kind, 0), member) for member in roster.live]
+    turns = [(_TURNS.get(member.task.kind, 0), member) for member in live]
     now = min((turn for turn, _ in turns), default=0)
     return tuple(
-        member.task
+        member
         for turn, member in turns
         if turn == now
         and not member.released
