@@ -1,7 +1,5 @@
 """How often a helper that dies is replaced."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,10 +7,12 @@ import pytest
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.helpers import helper_link
 from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.processes import process
 
 
 @pytest.fixture
-def link(tmp_path: Path) -> PersisterLink:
+def link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersisterLink:
+    monkeypatch.setattr(process, "spawn", lambda *_, **__: 0)
     log = tmp_path / "log"
     return PersisterLink(PersisterPlan(tmp_path, 1, -1, -1, RetentionPolicy(), log, frozenset()))
 
@@ -20,7 +20,7 @@ def link(tmp_path: Path) -> PersisterLink:
 def _live_and_die(link: PersisterLink, times: int) -> None:
     for _ in range(times):
         assert link.may_restart
-        link._start(lambda fd: fd)
+        link.start()
         link.lost()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from pitstop.events import Event
 from pitstop.link.messages import Persisted, SnapshotReport, Welcome
 from pitstop.link.settings import Settings
-from pitstop.link.wire import Connection
+from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
@@ -35,11 +33,13 @@ class _Link(PersisterLink):
         self.refused = False
         self.persisters: list[Connection] = []
 
-    def _spawn(self, fd: int) -> int:
+    def _start(self, *_: object, **__: object) -> Connection:
         if self.refused:
             raise BlockingIOError("Resource temporarily unavailable")
-        self.persisters.append(Connection(socket.socket(fileno=os.dup(fd))))
-        return 0
+        self._starts += 1
+        self.connection, persister = pair()
+        self.persisters.append(persister)
+        return self.connection
 
 
 class _Attempt:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.link.messages import ArenaOffer, Finish, Finished, Keep, Message, TrainerPid
@@ -51,10 +51,29 @@ class HelperLink:
             if time.monotonic() - self._started_seconds >= _LONG_LIFE_SECONDS:
                 self._starts = 0
 
-    def _start(self, spawn: Callable[[int], int]) -> Connection:
+    def _start(
+        self,
+        module: str,
+        told: Mapping[str, object],
+        log_fd: int,
+        inherit: Sequence[int] = (),
+        signal_mask: frozenset[signal.Signals] = frozenset(),
+    ) -> Connection:
+        """Starts a module of ours as a process, which logs to `log_fd`; or `OSError`.
+
+        It gets the descriptors of `inherit` under the same numbers; `told`: see `link.helper`.
+        """
         ours, theirs = pair()
+        words = {"fd": theirs.fileno(), **told}
         try:
-            self.pid = spawn(theirs.fileno())
+            self.pid = process.spawn(
+                sys.executable,
+                [sys.executable, "-P", "-m", module, json.dumps(words)],
+                own_environment(os.environ),
+                streams=StandardStreams(log_fd, log_fd),
+                inherit=[theirs.fileno(), *inherit],
+                signal_mask=signal_mask,
+            )
         except OSError:
             ours.close()
             raise
@@ -68,27 +87,6 @@ class HelperLink:
     def send(self, message: Message, *fds: int) -> None:
         if self.connection is not None:
             self.connection.tell(message, fds)
-
-
-def spawn_module(
-    module: str,
-    told: Mapping[str, object],
-    log_fd: int,
-    inherit: Sequence[int],
-    signal_mask: frozenset[signal.Signals] = frozenset(),
-) -> int:
-    """Starts a module of ours as a process, which logs to `log_fd`; its pid, or `OSError`.
-
-    It gets the descriptors of `inherit` under the same numbers; `told`: see `link.helper`.
-    """
-    return process.spawn(
-        sys.executable,
-        [sys.executable, "-P", "-m", module, json.dumps(told)],
-        own_environment(os.environ),
-        streams=StandardStreams(log_fd, log_fd),
-        inherit=list(inherit),
-        signal_mask=signal_mask,
-    )
 
 
 _MODULE = "pitstop.snapshot.persister"
@@ -120,7 +118,16 @@ class PersisterLink(HelperLink):
 
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew; `OSError` where that fails."""
-        ours = self._start(self._spawn)
+        plan = self._plan
+        told = {
+            "beacon_fd": plan.beacon_fd,
+            "run_dir": str(plan.run_dir),
+            "attempt": plan.attempt,
+            "retention": plan.retention.to_json(),
+        }
+        inherit = (plan.beacon_fd, plan.lock_fd)
+        with plan.log.open("ab") as log:
+            ours = self._start(_MODULE, told, log.fileno(), inherit, plan.signal_mask)
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
         if self.arena is not None:
@@ -161,17 +168,3 @@ class PersisterLink(HelperLink):
         if self.arena is not None:
             os.close(self._arena_fd)
             self.arena = None
-
-    def _spawn(self, fd: int) -> int:
-        plan = self._plan
-        told = {
-            "fd": fd,
-            "beacon_fd": plan.beacon_fd,
-            "run_dir": str(plan.run_dir),
-            "attempt": plan.attempt,
-            "retention": plan.retention.to_json(),
-        }
-        inherit = [fd, plan.beacon_fd, plan.lock_fd]
-        with plan.log.open("ab") as log:
-            mask = plan.signal_mask
-            return spawn_module(_MODULE, told, log.fileno(), inherit, signal_mask=mask)

@@ -14,7 +14,7 @@ from pitstop.events import CheckpointCommitted, Event, Notice, UploadGivenUp, fr
 from pitstop.link.messages import Abandon, Changed, EventReport, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import wait_for_exit
-from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
+from pitstop.supervisor.helpers.helper_link import HelperLink
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.records.notices import mirror_lost
 
@@ -55,8 +55,7 @@ class MirrorLink(HelperLink):
         """Starts one, `again`: in place of one that died; `OSError` where that fails."""
         place = {"url": self.url, "run_dir": str(self._run_dir), "holder": self._holder}
         told = {**place, "new": new, "again": again}
-        log_fd = self._words.fileno()
-        return self._start(lambda fd: spawn_module(_MODULE, {"fd": fd, **told}, log_fd, [fd]))
+        return self._start(_MODULE, told, self._words.fileno())
 
     def last_words(self) -> str:
         size_bytes = os.fstat(self._words.fileno()).st_size
