@@ -12,13 +12,7 @@ from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, T
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, LeaderServer, MemberClient, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
-from pitstop.cluster.roster import (
-    BEAT_SECONDS,
-    SUSPENDED,
-    WAS_SUSPENDED,
-    BeatLease,
-    ClusterMember,
-)
+from pitstop.cluster.roster import BeatLease, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
@@ -64,8 +58,8 @@ class GangLeading:
 
     def beat(self, task: Task, beat: Beat) -> None:
         """A member is there; TensorFlow takes one whose trainer is suspended for crashed."""
-        if beat.phase == SUSPENDED:
-            self.absent[task] = WAS_SUSPENDED
+        if beat.phase == roster.SUSPENDED:
+            self.absent[task] = roster.WAS_SUSPENDED
         else:
             self.absent.pop(task, None)
 
@@ -116,7 +110,7 @@ class Leading:
         now = time.monotonic()
         self.gang.beat(self.gang.own, beat)
         if now >= self._beat_at_seconds:
-            self._beat_at_seconds = now + BEAT_SECONDS
+            self._beat_at_seconds = now + roster.BEAT_SECONDS
             self.beat(beat)
         silent = [replace(each, lost=True) for each in self._live if each.lease.is_over(now)]
         return tuple(self._ended(member) for member in silent)
@@ -236,7 +230,7 @@ class Following:
     def tick(self, beat: Beat) -> tuple[Event, ...]:
         now = time.monotonic()
         if self.connected and now >= self._beat_at_seconds:
-            self._beat_at_seconds = now + BEAT_SECONDS
+            self._beat_at_seconds = now + roster.BEAT_SECONDS
             self.beat(beat)
         if self._lease is None or self._released or not self._lease.is_over(now):
             return ()
@@ -274,7 +268,9 @@ class Following:
             case Heard(_, Beat() as beat):
                 before, self.connected = self.connected, True
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
-                self._lease = heard.renewed(time.monotonic(), suspended=beat.state == SUSPENDED)
+                self._lease = heard.renewed(
+                    time.monotonic(), suspended=beat.state == roster.SUSPENDED
+                )
                 return None if before else events.LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, ToMember):
                 self.orders.append(message)
