@@ -45,30 +45,22 @@ report_forms = option_group(
 )
 
 
-def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """Gives the report as was asked for; `left_page`: what the run has left."""
-    _write_files(found, forms)
-    if forms.as_json:
-        tell_json(found.to_json())
-    elif forms.in_terminal:
-        terminal.show(found, Console(), left_page)
+def deliver(found: WhyReport | GangReport, left_page: Path | None, forms: OutputFormats) -> None:
+    """Gives the report as was asked for; `left_page`: what the run has left.
 
-
-def deliver_gang(found: GangReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """The same of a launch: who failed first at length, the others in a line."""
-    _write_files(found.first.report, forms)
-    if forms.as_json:
-        tell_json(found.to_json())
-    elif forms.in_terminal:
-        terminal.show(found.first.report, Console(), left_page)
-        tell("\n".join(["", "The other members", *(f"  {line}" for line in found.lines())]))
-
-
-def _write_files(found: WhyReport, forms: OutputFormats) -> None:
+    Of a launch, who failed first at length, the others in a line.
+    """
+    report = found.first.report if isinstance(found, GangReport) else found
     if forms.html_file is not None:
-        _write(forms.html_file, page.render(found))
+        _write(forms.html_file, page.render(report))
     if forms.markdown_file is not None:
-        _write(forms.markdown_file, markdown.render(found))
+        _write(forms.markdown_file, markdown.render(report))
+    if forms.as_json:
+        tell_json(found.to_json())
+    elif forms.in_terminal:
+        terminal.show(report, Console(), left_page)
+        if isinstance(found, GangReport):
+            tell("\n".join(["", "The other members", *(f"  {line}" for line in found.lines())]))
 
 
 def _write(path: Path, text: str) -> None:

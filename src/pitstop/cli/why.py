@@ -7,7 +7,7 @@ import click
 
 from pitstop import report
 from pitstop.cli.chosen_run import begun, find_gang, find_run
-from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
+from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
 from pitstop.cli.places import PLACE, fetched
 from pitstop.errors import RunNotFound
 from pitstop.remote.place import RemotePlace
@@ -39,7 +39,7 @@ def why(
     that failed first, and lists the members that failed because of it.
     """
     if (gang := find_gang(run)) is not None:
-        deliver_gang(*_report_on_all(gang, attempt), forms)
+        deliver(*_report_on_all(gang, attempt), forms)
     else:
         deliver(*_report(context, run, attempt), forms)
 
