@@ -20,8 +20,6 @@ from pitstop.store.names import is_shared
 from pitstop.store.retention import RetentionPolicy, last_policy, why_kept
 from pitstop.store.run_folder import RunFolder, open_existing
 
-_DAMAGED = 1
-
 
 @click.command()
 @click.argument("run", type=PLACE)
@@ -49,7 +47,7 @@ def checkpoints(
     policy = retention.over(last_policy(folder))
     found = _ACTIONS[action](folder, policy)
     tell_json(found) if as_json else tell("\n".join(map(_line, found)))
-    context.exit(_DAMAGED if any(row.get("problem") for row in found) else 0)
+    context.exit(1 if any(row.get("problem") for row in found) else 0)
 
 
 def _folder(context: click.Context, run: Path | RemotePlace, action: str) -> RunFolder:

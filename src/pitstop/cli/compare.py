@@ -11,7 +11,6 @@ from pitstop.comparison import compare_runs
 from pitstop.comparison.record import load_run
 from pitstop.report import comparison
 
-_DIFFERENT = 1
 _EXIT_CODES = """\b
 Exit codes:
   0    identical for all steps that both runs have
@@ -36,4 +35,4 @@ def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) 
         tell_json(comparison.to_json(found))
     else:
         comparison.show(found, Console())
-    context.exit(0 if found.same else _DIFFERENT)
+    context.exit(0 if found.same else 1)

@@ -14,7 +14,6 @@ from pitstop.doctor.facts import ask, gather
 from pitstop.errors import EnvironmentFault
 
 _MARKS = {"ok": "ok   ", "less": "less ", "fails": "FAILS"}
-_EXIT_CANNOT_WORK = 1
 
 
 @click.command()
@@ -54,7 +53,7 @@ def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json
     else:
         for each in checks:
             tell("\n".join(describe(each)))
-    context.exit(0 if works(checks) else _EXIT_CANNOT_WORK)
+    context.exit(0 if works(checks) else 1)
 
 
 def describe(found: Check) -> list[str]:

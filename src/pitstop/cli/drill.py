@@ -14,7 +14,6 @@ from pitstop.report import drill as report
 from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.processes.process import find_program
 
-_FAILED = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
 Exit codes:
@@ -82,4 +81,4 @@ def drill(
         tell_json(report.to_json(found))
     else:
         report.show(found, Console())
-    context.exit(0 if found.verdict is DrillVerdict.EXACT else _FAILED)
+    context.exit(0 if found.verdict is DrillVerdict.EXACT else 1)

@@ -9,7 +9,6 @@ from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.places import RUN
 from pitstop.diagnosis import phrases
-from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
 from pitstop.plain_text import say
 
@@ -40,10 +39,7 @@ def find_nan(
         fields = dataclasses.asdict(found.located)
         tell_json({**fields, "attempt": found.attempt, "from_step": found.from_step}, indent=None)
         return
-    tell(_sentence(found.located))
-    for detail in found.located.details:
+    located = found.located
+    tell(f"step {located.step:,}: {phrases.bad_first(located.where, located.name)}")
+    for detail in located.details:
         tell(f"  {detail}")
-
-
-def _sentence(located: NonFiniteLocated) -> str:
-    return f"step {located.step:,}: {phrases.bad_first(located.where, located.name)}"

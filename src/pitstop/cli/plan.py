@@ -13,7 +13,6 @@ from pitstop.export.memory_plan import MemoryNeed, MemoryPlan, make_plan
 from pitstop.plain_text import say
 from pitstop.supervisor.processes.process import find_program
 
-_SHORT = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
 Exit codes:
@@ -47,7 +46,7 @@ def plan(context: click.Context, *, as_json: bool, command: tuple[str, ...]) -> 
     else:
         for line in _lines(made):
             tell(line)
-    context.exit(0 if made.fits else _SHORT)
+    context.exit(0 if made.fits else 1)
 
 
 def _lines(made: MemoryPlan) -> Iterator[str]:
