@@ -81,14 +81,11 @@ def test_a_call_can_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(owner, "__call__", owner.__call__)
     heard: list[str] = []
 
-    def wrap(original: Any) -> Any:
-        def call(self: Any, *args: Any) -> Any:
-            heard.append(private.function_name(self))
-            return original(self, *args)
+    def call(original: Any, function: Any, *args: Any) -> Any:
+        heard.append(private.function_name(function))
+        return original(function, *args)
 
-        return call
-
-    private.replace_function_call(wrap)
+    private.around_function_calls(call)
     assert int(tf.function(lambda x: x + 1)(tf.constant(1))) == 2
     assert heard == ["<lambda>"]
 

@@ -1,6 +1,5 @@
 """What a training does that no checkpoint holds: it draws from the machine, sets variables."""
 
-import functools
 import os
 import sys
 import types
@@ -8,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pitstop.engine.audit_events import subscribe
+from pitstop.engine.hooking import hook
 from pitstop.engine.made_folders import script_frame
 
 _DRAWS = (
@@ -25,7 +25,7 @@ class Outside:
         self._steps = False
 
     def watch(self) -> None:
-        os.urandom = self._drawing(os.urandom)
+        hook(os, "urandom", self._draw)
         # It has a name of its own for it, which `secrets` and `SystemRandom` use.
         if hasattr(known := sys.modules.get("random"), "_urandom"):
             known._urandom = os.urandom  # type: ignore[union-attr]
@@ -49,13 +49,9 @@ class Outside:
         if doubt is not None:
             doubt(reason)
 
-    def _drawing(self, original: Callable[[int], bytes]) -> Callable[[int], bytes]:
-        @functools.wraps(original)
-        def urandom(size: int, /) -> bytes:
-            self.drawn(sys._getframe(1))
-            return original(size)
-
-        return urandom
+    def _draw(self, original: Callable[[int], bytes], size: int, /) -> bytes:
+        self.drawn(sys._getframe(2))
+        return original(size)
 
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         if self._steps and self._doubt and script_frame(frame):

@@ -13,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import wraps
 from itertools import zip_longest
 from multiprocessing import popen_fork
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import hook
 from pitstop.events import (
     SIGNALLING,
     Event,
@@ -56,22 +56,15 @@ class ExitWatch:
 
     def install(self) -> None:
         for module, name in _CALLS:
-            setattr(module, name, self._told(f"{module.__name__}.{name}", getattr(module, name)))
+            hook(module, name, functools.partial(self._exit, f"{module.__name__}.{name}"))
         for name in _QUITTERS:
             quitter = type(getattr(builtins, name, None))
             if quitter.__module__ == "_sitebuiltins":
-                self._watch_quitter(quitter)
+                hook(quitter, "__call__", self._quit)
                 break
         subscribe(SIGNALLING[:2], self._on_kill)
-        raise_signal = signal.raise_signal
-
-        @wraps(raise_signal)
-        def raised(number: int) -> None:
-            self._on_kill(SIGNALLING[2], (self._pid, number), None)
-            raise_signal(number)
-
         # It causes no event.
-        signal.raise_signal = raised
+        hook(signal, "raise_signal", self._raise_signal)
         self._thread_hook = threading.excepthook
         threading.excepthook = self._on_thread_failed
 
@@ -81,22 +74,17 @@ class ExitWatch:
         if ends_it and (how != "os.kill" or target in (0, self._pid)):
             self._tell(how, signal_name(number))
 
-    def _told(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(original)
-        def call(*arguments: Any, **named: Any) -> Any:
-            self._tell(how, next(iter((*arguments, *named.values())), None))
-            return original(*arguments, **named)
+    def _raise_signal(self, original: Callable[[int], None], number: int) -> None:
+        self._on_kill(SIGNALLING[2], (self._pid, number), None)
+        original(number)
 
-        return call
+    def _exit(self, how: str, original: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        self._tell(how, next(iter((*arguments, *named.values())), None))
+        return original(*arguments, **named)
 
-    def _watch_quitter(self, quitter: Any) -> None:
-        original = quitter.__call__
-
-        def call(its: Any, code: Any = None) -> None:
-            self._tell(its.name, code)
-            original(its, code)
-
-        quitter.__call__ = call
+    def _quit(self, original: Callable[..., None], quitter: Any, code: Any = None) -> None:
+        self._tell(quitter.name, code)
+        original(quitter, code)
 
     @observing()
     def _tell(self, how: str, code: Any) -> None:

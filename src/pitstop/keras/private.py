@@ -21,6 +21,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
+from pitstop.engine.hooking import hook
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, layers_of, moved_method
 from pitstop.tensorflow.naming import Naming
@@ -88,13 +89,11 @@ def _moved(name: str) -> UnsupportedVersion:
 
 def warn_as_keras() -> None:
     """Lets the epoch iterator warn as if nobody stood in between: for the line of Keras."""
-    warn = EpochIterator._interrupted_warning
 
-    @functools.wraps(warn)
-    def _interrupted_warning(self: Any) -> None:
+    def warn(original: Callable[[Any], None], iterator: Any) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            warn(self)
+            original(iterator)
         for warning in caught:
             warnings.warn_explicit(
                 message=warning.message,
@@ -105,22 +104,21 @@ def warn_as_keras() -> None:
                 registry=vars(epoch_iterator).setdefault("__warningregistry__", {}),
             )
 
-    EpochIterator._interrupted_warning = _interrupted_warning
+    hook(EpochIterator, "_interrupted_warning", warn)
 
 
 def hold_few_batches() -> None:
-    original = PyDatasetEnqueuer.__init__
-
-    def __init__(
-        self: Any,
+    def make(
+        original: Callable[..., None],
+        queue: Any,
         py_dataset: Any,
         workers: int = 1,
         use_multiprocessing: bool = False,
         max_queue_size: int = 10,
     ) -> None:
-        original(self, py_dataset, min(workers, 1), use_multiprocessing, min(max_queue_size, 1))
+        original(queue, py_dataset, min(workers, 1), use_multiprocessing, min(max_queue_size, 1))
 
-    PyDatasetEnqueuer.__init__ = __init__
+    hook(PyDatasetEnqueuer, "__init__", make)
 
 
 def flush_callbacks(callbacks: CallbackList) -> None:
@@ -243,14 +241,11 @@ def watch_names(names: Naming) -> None:
     if names.is_told_by("keras"):
         return
 
-    original = Variable._initialize
+    def initialize(original: Callable[..., Any], variable: Any, value: Any) -> Any:
+        with names.creating(variable.path):
+            return original(variable, value)
 
-    @functools.wraps(original)
-    def _initialize(self: Any, value: Any) -> Any:
-        with names.creating(self.path):
-            return original(self, value)
-
-    Variable._initialize = _initialize
+    hook(Variable, "_initialize", initialize)
     names.use_counts(_name_counts, _set_name_counts, "keras")
 
 
@@ -264,16 +259,20 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
-    original = TensorFlowTrainer.train_on_batch
 
-    @functools.wraps(original)
-    def train_on_batch(
-        self: Any, x: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any
+    def train(
+        original: Callable[..., Any],
+        model: Any,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *more: Any,
+        **named: Any,
     ) -> Any:
-        notify(self, (x, y, sample_weight))
-        return original(self, x, y, sample_weight, *more, **named)
+        notify(model, (x, y, sample_weight))
+        return original(model, x, y, sample_weight, *more, **named)
 
-    TensorFlowTrainer.train_on_batch = train_on_batch
+    hook(TensorFlowTrainer, "train_on_batch", train)
 
 
 def build_symbolically(model: Any, epoch_iterator: Any) -> None:

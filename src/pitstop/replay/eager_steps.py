@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.fence import observing
+
 
 class EagerSteps:
     """Gradients that the script takes, and applies, by itself."""
@@ -41,6 +43,7 @@ class EagerSteps:
     def forget(self) -> None:
         self._gradients_taken = False
 
+    @observing(spoils=True)
     def applies_gradients(self) -> None:
         """The script itself applies a Keras optimizer; raises `TrainingStopped` for a stop."""
         if self._in_replica():
@@ -48,9 +51,11 @@ class EagerSteps:
         elif self._listens():
             self._count()
 
+    @observing()
     def took_gradients(self) -> None:
         self._gradients_taken = self._in_replica() or self._listens()
 
+    @observing(spoils=True)
     def wrote(self, variable: Any) -> None:
         """The script changed a variable: a step, with gradients; raises `TrainingStopped`."""
         if not (self._gradients_taken and variable.trainable) or self._records():

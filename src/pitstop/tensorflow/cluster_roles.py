@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.cluster.spec import ASSEMBLING, REPLICA
+from pitstop.engine.hooking import Around, hook
 from pitstop.tensorflow import monitored_sessions, plain_sessions
 from pitstop.tensorflow.session_course import Supervisor
 
@@ -39,18 +40,12 @@ _Call = Callable[..., Any]
 _Place = tuple[Mapping[str, Any], str]
 
 
-def wrap(path: str, method: str, around: Callable[..., Any]) -> None:
+def wrap(path: str, method: str, around: Around) -> None:
     owner: Any = tf
     for name in path.split("."):
         owner = getattr(owner, name, None)
     if owner is not None:
-        original = getattr(owner, method)
-
-        @functools.wraps(original)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return around(original, *args, **kwargs)
-
-        setattr(owner, method, call)
+        hook(owner, method, around)
 
 
 def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kwargs: Any) -> Any:

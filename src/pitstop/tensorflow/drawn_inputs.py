@@ -3,7 +3,6 @@
 Private names of TensorFlow, like those in `private`.
 """
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from tensorflow.python.distribute import input_lib
 
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import hook
 from pitstop.tensorflow import pipeline
 
 NEEDED: tuple[tuple[Any, str], ...] = (
@@ -46,24 +46,20 @@ def is_drawing() -> bool:
 
 
 def on_draw(notify: Callable[[Any], None]) -> None:
-    told = observing(spoils=True)(notify)
-    for owner, name in ((_KINDS[1], "get_next"), (_KINDS[0], "_next_internal")):
-        setattr(owner, name, _telling(getattr(owner, name), told))
+    notify = observing(spoils=True)(notify)
 
-
-def _telling(original: Callable[..., Any], told: Callable[[Any], None]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(original: Callable[..., Any], iterator: Any, *args: Any, **kwargs: Any) -> Any:
         if _drawing.now or tf.executing_eagerly():
-            return original(self, *args, **kwargs)
-        told(self)
+            return original(iterator, *args, **kwargs)
+        notify(iterator)
         _drawing.now = True
         try:
-            return original(self, *args, **kwargs)
+            return original(iterator, *args, **kwargs)
         finally:
             _drawing.now = False
 
-    return draw
+    hook(iterator_ops.OwnedIterator, "_next_internal", draw)
+    hook(input_lib.DistributedIteratorBase, "get_next", draw)
 
 
 def drawing_graph(iterator: Any) -> Any:

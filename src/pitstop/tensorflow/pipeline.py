@@ -1,7 +1,7 @@
 """The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import hook
 from pitstop.record import Frozen
 from pitstop.tensorflow import traced_ops
 
@@ -297,33 +298,30 @@ def is_reduced(dataset: Any) -> bool:
 def reduce() -> None:
     for module, kind, name in _BUFFERS:
         _read_less_ahead(getattr(module, kind), name)
-    _read_again(cache_op.CacheDataset)
+    hook(cache_op.CacheDataset, "__init__", _make_cache)
 
 
 def _read_less_ahead(kind: Any, name: str) -> None:
-    original = kind.__init__
-    signature = inspect.signature(original)
+    signature = inspect.signature(kind.__init__)
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
+    def make(original: Callable[..., None], stage: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(stage, *args, **kwargs)
         if bound.arguments[name] != 1:
             bound.arguments[name] = 1
-            setattr(self, _REDUCED, name)
+            setattr(stage, _REDUCED, name)
         original(*bound.args, **bound.kwargs)
 
-    kind.__init__ = __init__
+    hook(kind, "__init__", make)
 
 
-def _read_again(kind: Any) -> None:
-    original = kind.__init__
-
-    def __init__(self: Any, input_dataset: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, input_dataset, *args, **kwargs)
-        if _keeps_what_is_read_again(self):
-            super(kind, self).__init__(input_dataset, input_dataset.skip(0)._variant_tensor)
-            setattr(self, _REDUCED, "cache")
-
-    kind.__init__ = __init__
+def _make_cache(
+    original: Callable[..., None], stage: Any, input_dataset: Any, *args: Any, **kwargs: Any
+) -> None:
+    original(stage, input_dataset, *args, **kwargs)
+    if _keeps_what_is_read_again(stage):
+        read_again = input_dataset.skip(0)._variant_tensor
+        super(cache_op.CacheDataset, stage).__init__(input_dataset, read_again)
+        setattr(stage, _REDUCED, "cache")
 
 
 def _keeps_what_is_read_again(stage: Any) -> bool:

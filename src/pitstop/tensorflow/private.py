@@ -29,6 +29,7 @@ from tensorflow.python.ops import (
 from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Around, hook
 from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, traced_ops
@@ -89,61 +90,51 @@ def check() -> None:
 
 def on_variable_created(notify: Callable[[Any], None]) -> None:
     """Calls `notify` with every resource variable once it is initialised, not with reads of it."""
-    base = resource_variable_ops.BaseResourceVariable
-    unread = resource_variable_ops._UnreadVariable
-    original = base.__init__
     notify = observing(spoils=True)(notify)
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if not isinstance(self, unread):
-            notify(self)
+    def create(original: Callable[..., None], variable: Any, *args: Any, **kwargs: Any) -> None:
+        original(variable, *args, **kwargs)
+        if not isinstance(variable, resource_variable_ops._UnreadVariable):
+            notify(variable)
 
-    base.__init__ = __init__
+    hook(resource_variable_ops.BaseResourceVariable, "__init__", create)
 
 
 def on_checkpoint_read(notify: Callable[[str], None]) -> None:
-    original = py_checkpoint_reader.NewCheckpointReader
-
-    def read(filepattern: Any) -> Any:
+    def read(original: Callable[[Any], Any], filepattern: Any) -> Any:
         notify(f"{os.fspath(filepattern)}.index")
         return original(filepattern)
 
-    py_checkpoint_reader.NewCheckpointReader = read
+    hook(py_checkpoint_reader, "NewCheckpointReader", read)
 
 
 def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
     """Leads what writes the files of a `tf.train.Checkpoint` through `write`."""
-    owner = checkpoint.TrackableSaver
-    original = owner.save
 
-    @functools.wraps(original)
-    def save(self: Any, file_prefix: Any, checkpoint_number: Any = None, **kwargs: Any) -> Any:
+    def save(
+        original: Callable[..., Any],
+        saver: Any,
+        file_prefix: Any,
+        checkpoint_number: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         def path() -> Any:
             number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
             return tf.constant(file_prefix) + number
 
-        run = functools.partial(original, self, file_prefix, checkpoint_number, **kwargs)
+        run = functools.partial(original, saver, file_prefix, checkpoint_number, **kwargs)
         return write(run, path)
 
-    owner.save = save
-    for name in _CHECKPOINT_FILES:
-        setattr(checkpoint_management, name, _written(getattr(checkpoint_management, name), write))
-
-
-def _written(
-    original: Callable[..., None], write: Callable[[_Run, _Run], Any]
-) -> Callable[..., None]:
-    @functools.wraps(original)
-    def written(*args: Any, **kwargs: Any) -> None:
+    def write_file(original: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         write(functools.partial(original, *args, **kwargs), lambda: None)
 
-    return written
+    hook(checkpoint.TrackableSaver, "save", save)
+    for name in _CHECKPOINT_FILES:
+        hook(checkpoint_management, name, write_file)
 
 
 def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
     """Calls what is named for its kind with the type of each op that is traced, draws left out."""
-    original = func_graph.FuncGraph._create_op_internal
 
     @observing(spoils=True)
     def look(op_type: str, attributes: Mapping[str, Any] | None) -> None:
@@ -152,17 +143,19 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
         if told is not None and not (kind is OpKind.INPUT and drawn_inputs.is_drawing()):
             told(op_type)
 
-    def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
+    def create(
+        original: Callable[..., Any], graph: Any, op_type: str, *args: Any, **kwargs: Any
+    ) -> Any:
         # The sixth argument, after inputs, dtypes, input_types and name.
         look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
-        return original(self, op_type, *args, **kwargs)
+        return original(graph, op_type, *args, **kwargs)
 
-    func_graph.FuncGraph._create_op_internal = _create_op_internal
+    hook(func_graph.FuncGraph, "_create_op_internal", create)
 
 
-def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def around_function_calls(around: Around) -> None:
     for owner in _FUNCTIONS:
-        owner.__call__ = wrap(owner.__call__)
+        hook(owner, "__call__", around)
 
 
 def is_function(value: Any) -> bool:
@@ -316,14 +309,11 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 
 
 def seed_unseeded_ops(draw: Callable[[], tuple[int, int] | None]) -> None:
-    original = random_seed.get_seed
-
-    @functools.wraps(original)
-    def get_seed(op_seed: Any) -> Any:
+    def get_seed(original: Callable[[Any], Any], op_seed: Any) -> Any:
         seeds = original(op_seed)
         return draw() or seeds if seeds[0] is None else seeds
 
-    random_seed.get_seed = get_seed
+    hook(random_seed, "get_seed", get_seed)
 
 
 def deterministic_ops() -> bool:

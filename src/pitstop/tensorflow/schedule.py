@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from pitstop.engine.hooking import hook
 from pitstop.engine.state_capture import not_exact
 from pitstop.link.beacon import Beacon, Phase
 
@@ -142,7 +143,9 @@ class Schedule:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
         remote = schedule()
         self._settled = False
-        self._watch(type(remote))
+        if type(remote) not in self._kinds:
+            self._kinds.add(type(remote))
+            hook(type(remote), "get", self._get)
         self._backlog.scheduled(remote)
         return remote
 
@@ -152,25 +155,15 @@ class Schedule:
             self._joined()
         return answer
 
-    def _watch(self, kind: type) -> None:
-        if kind in self._kinds:
-            return
-        self._kinds.add(kind)
-        owner: Any = kind
-        original = owner.get
-
-        @functools.wraps(original)
-        def get(remote: Any) -> Any:
-            if not self._is_own_thread():
-                # Of the coordinator, which copies each result when its closure has ended.
-                value = original(remote)
-                self._backlog.ended(remote)
-                return value
-            value = self.wait(functools.partial(original, remote))
-            self._looked_at(remote, value)
+    def _get(self, original: Callable[[Any], Any], remote: Any) -> Any:
+        if not self._is_own_thread():
+            # Of the coordinator, which copies each result when its closure has ended.
+            value = original(remote)
+            self._backlog.ended(remote)
             return value
-
-        owner.get = get
+        value = self.wait(functools.partial(original, remote))
+        self._looked_at(remote, value)
+        return value
 
     # -- a consistent point ----------------------------------------------------------
 

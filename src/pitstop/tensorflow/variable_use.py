@@ -1,6 +1,5 @@
 """When the script reads and changes variables.  Private names, see `private.check`."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops, stateful_random_ops
 
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Around, hook
 
 _WRITES = ("assign", "assign_add", "assign_sub")
 _WHOLE_READ = "_read_variable_op"
@@ -21,16 +21,14 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
         for name in _READS:
             if name in vars(base):
                 told = behind if name == _WHOLE_READ else _nobody
-                setattr(base, name, _read(getattr(base, name), before, told))
-    # Draws of a `tf.random.Generator` read its state in their kernel.
-    generator = stateful_random_ops.Generator
-    original = generator._skip_single_var
+                hook(base, name, _read(before, told))
 
-    def skip(self: Any, variable: Any, delta: Any) -> Any:
+    def skip(original: Callable[..., Any], generator: Any, variable: Any, delta: Any) -> Any:
         before(variable)
-        return original(self, variable, delta)
+        return original(generator, variable, delta)
 
-    generator._skip_single_var = skip
+    # Draws of a `tf.random.Generator` read its state in their kernel.
+    hook(stateful_random_ops.Generator, "_skip_single_var", skip)
 
 
 def after_write(notify: Callable[[Any], None]) -> None:
@@ -41,35 +39,29 @@ def after_write(notify: Callable[[Any], None]) -> None:
     ):
         for name in _WRITES:
             if name in vars(kind):
-                setattr(kind, name, _told_after(vars(kind)[name], notify))
+                hook(kind, name, _told_after(notify))
 
 
 def after_gradient(notify: Callable[[], None]) -> None:
-    tf.GradientTape.gradient = _told_after(tf.GradientTape.gradient, lambda _: notify())
+    hook(tf.GradientTape, "gradient", _told_after(lambda _: notify()))
 
 
-def _told_after(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        notify(self)
+def _told_after(notify: Callable[[Any], None]) -> Around:
+    def call(original: Callable[..., Any], owner: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(owner, *args, **kwargs)
+        notify(owner)
         return result
 
-    return write
+    return call
 
 
-def _read(
-    original: Callable[..., Any],
-    before: Callable[[Any], None],
-    behind: Callable[[Any, Any], None],
-) -> Callable[..., Any]:
+def _read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> Around:
     before, behind = observing(spoils=True)(before), observing(spoils=True)(behind)
 
-    @functools.wraps(original)
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before(self)
-        value = original(self, *args, **kwargs)
-        behind(self, value)
+    def read(original: Callable[..., Any], variable: Any, *args: Any, **kwargs: Any) -> Any:
+        before(variable)
+        value = original(variable, *args, **kwargs)
+        behind(variable, value)
         return value
 
     return read
