@@ -84,8 +84,9 @@ def main() -> None:
     threading.Thread(target=drain, args=(theirs, beacon), daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "attempts" / "1").mkdir(parents=True)
-        training = Training(open_session(ours, beacon, folder), REGISTRY, {})
-        hooks.patch(Instrumentation("", REGISTRY, training))
+        instrumentation = Instrumentation("")
+        training = instrumentation.training = Training(open_session(ours, beacon, folder), {})
+        hooks.patch(instrumentation)
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         model.compile("adam", "mse", metrics=["mae"])
         measurement = Measurement(training)

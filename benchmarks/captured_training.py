@@ -55,8 +55,9 @@ def main() -> None:
     threading.Thread(target=drain, args=(theirs, beacon), daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "attempts" / "1").mkdir(parents=True)
-        training = Training(open_session(ours, beacon, folder, OFTEN), REGISTRY, {})
-        hooks.patch(Instrumentation("", REGISTRY, training))
+        instrumentation = Instrumentation("")
+        instrumentation.training = Training(open_session(ours, beacon, folder, OFTEN), {})
+        hooks.patch(instrumentation)
         runpy.run_path(sys.argv[0], run_name="__main__")
     print(json.dumps([sum(pair) for pair in zip(of_input, of_objects, strict=True)]))
 

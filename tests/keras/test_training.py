@@ -15,7 +15,6 @@ from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.training import Training
 from pitstop.link.settings import Settings
-from pitstop.tensorflow.variables import VariableRegistry
 
 POINT = RestorePoint("00000007", 7, 0, "")
 
@@ -28,7 +27,7 @@ def training(answer: SavedState | PeerFault, told: list[Event]) -> Training:
 
     session: Any = SimpleNamespace(fetch=fetch, report=told.append, settings=Settings())
     session.refuse = MethodType(Session.refuse, session)
-    return Training(session, VariableRegistry(), {})
+    return Training(session, {})
 
 
 def test_the_state_of_a_fit_is_taken() -> None:

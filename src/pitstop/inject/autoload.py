@@ -194,12 +194,12 @@ class _Autoload:
         from pitstop.keras.instrumentation import of_process
         from pitstop.keras.packages import hooks_of
         from pitstop.replay import install
-        from pitstop.tensorflow import devices, private, variables
+        from pitstop.tensorflow import devices, private
 
         hooks: Any = hooks_of(package)
         try:
             private.check()
-            hooks.install(of_process(self._socket_path, variables.REGISTRY))
+            hooks.install(of_process(self._socket_path))
         except UnsupportedVersion as problem:
             self._give_up(devices.versions(), problem)
         else:

@@ -82,4 +82,4 @@ def _attach(request: CompanionRequest) -> None:
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.snapshots.alone = True
     for adapter in adapters:
-        adapter.install(of_process(socket_path, REGISTRY))
+        adapter.install(of_process(socket_path))

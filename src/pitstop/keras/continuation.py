@@ -35,6 +35,7 @@ from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import REGISTRY
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -284,14 +285,14 @@ class Continuation:
         run.doubt(" ".join(self._doubts) or str(told))
 
     def _restore_variables(self) -> None:
-        run, registry = self._run, self._run.registry
+        run = self._run
         try:
             inputs, some = run.input.own_variables, bool(self._left_out)
-            doubt = registry.restore_all(self._saved, run.path_of, *inputs, some=some)
+            doubt = REGISTRY.restore_all(self._saved, run.path_of, *inputs, some=some)
         except ResumeRefused as refusal:
             if not self.settings.keep_variables:
                 self._refuse_or_force(refusal)
-            skipped = registry.restore_matching(self._saved, run.path_of)
+            skipped = REGISTRY.restore_matching(self._saved, run.path_of)
             if skipped:
                 message = f"{len(skipped)} variables were not restored: {', '.join(skipped)}."
                 run.session.report(Notice("variables_not_restored", message))

@@ -8,6 +8,7 @@ from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_state
+from pitstop.tensorflow.variables import REGISTRY
 
 
 @dataclass
@@ -46,7 +47,7 @@ class FitPosition:
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     run.doubt(APPENDED.settle())
     encoder = Encoder("python/")
-    held = run.registry.hold(run.path_of)
+    held = REGISTRY.hold(run.path_of)
     input_json, input_tensors = run.input.capture(encoder)
     validation_json, validation_tensors = run.validation.capture(encoder)
     described, objects = run.objects.capture(

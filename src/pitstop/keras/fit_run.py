@@ -40,7 +40,7 @@ from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables import REGISTRY
 
 
 class FitRun:
@@ -49,7 +49,6 @@ class FitRun:
     def __init__(
         self,
         session: Session,
-        registry: VariableRegistry,
         versions: dict[str, str],
         model: Any,
         beginning: FitBeginning,
@@ -87,10 +86,9 @@ class FitRun:
         self.input: TrainingInput
         self.event_files = EventFiles()  # what TensorBoard callbacks write
         self.streams = RandomStreams()
-        self.registry = registry
         self.versions = versions
         self.path_of = VariablePaths(model)
-        self.others = OtherVariables(registry, self.path_of)
+        self.others = OtherVariables(self.path_of)
         self.random_before: dict[str, Any] = {}
         self._boundary = StepBoundary(session)
         self._vitals = FitVitals(session.vitals)
@@ -299,7 +297,7 @@ class FitRun:
         A real step on the iterator that is restored afterwards. An input that is replayed must not
         be touched: a made-up batch does there; a model that fails on it was traced by then.
         """
-        if not self.registry.missing(saved, self.path_of):
+        if not REGISTRY.missing(saved, self.path_of):
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
@@ -313,7 +311,7 @@ class FitRun:
         self._stepping = False
         # The step has given metrics to the model.
         self.path_of = VariablePaths(self.model)
-        if failed is not None and self.registry.missing(saved, self.path_of):
+        if failed is not None and REGISTRY.missing(saved, self.path_of):
             raise failed
 
     def restore_position(self, saved: SavedState) -> None:

@@ -20,7 +20,6 @@ from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.traced_ops import OpKind
-from pitstop.tensorflow.variables import VariableRegistry
 
 Around = Callable[..., Any]
 """What runs in the place of a method: given the training, the method, and its arguments."""
@@ -32,12 +31,9 @@ Hook = tuple[Any, str, Around]
 class Instrumentation:
     """Opens the session at the first `fit`, and leads the hooks to its training."""
 
-    def __init__(
-        self, socket_path: str, registry: VariableRegistry, training: Training | None = None
-    ) -> None:
+    def __init__(self, socket_path: str) -> None:
+        self.training: Training | None = None
         self._socket_path = socket_path
-        self._registry = registry
-        self.training = training
         self._refused = False
         os.register_at_fork(after_in_child=self._forget)
         self._notifies = False
@@ -63,7 +59,7 @@ class Instrumentation:
     def _open(self) -> Training:
         found = computed_with()
         session = process_session.open_session(self._socket_path, found, stop_training.callback_of)
-        return Training(session, self._registry, found)
+        return Training(session, found)
 
     def _forget(self) -> None:
         # A forked data worker shares the descriptors, not the run; nor does one that trains
@@ -118,9 +114,9 @@ class Instrumentation:
 
 
 @functools.cache
-def of_process(socket_path: str, registry: VariableRegistry) -> Instrumentation:
+def of_process(socket_path: str) -> Instrumentation:
     """The one of this process: a script may train with both packages, in one run."""
-    return Instrumentation(socket_path, registry)
+    return Instrumentation(socket_path)
 
 
 def before(observe: Callable[..., None]) -> Around:

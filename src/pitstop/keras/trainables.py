@@ -11,7 +11,6 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow.starting import begin_from
 from pitstop.tensorflow.trainables import Trainables, export, is_built, named, restore_named
-from pitstop.tensorflow.variables import REGISTRY
 
 
 def of_model(model: Any) -> Trainables:
@@ -47,7 +46,7 @@ def export_fit(run: FitRun, saved: SavedState) -> None:
         if model.optimizer is not None and not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         trainables = of_model(model)
-        restore_named(REGISTRY, saved, trainables.variables)
+        restore_named(saved, trainables.variables)
         export(ExportOrder.of(run.session), trainables, saved.position.step)
 
 

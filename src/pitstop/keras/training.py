@@ -39,7 +39,7 @@ from pitstop.keras.training_input import end_at_exit
 from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables import REGISTRY
 
 _TWO_FITS = (
     "another fit runs at the same time in another thread and is not saved: a resume starts its "
@@ -72,20 +72,15 @@ class Training:
     """Watches `fit` calls for one session; `run` is the one that is running, if any."""
 
     def __init__(
-        self,
-        session: Session,
-        registry: VariableRegistry,
-        versions: dict[str, str],
-        cells: Cells | None = None,
+        self, session: Session, versions: dict[str, str], cells: Cells | None = None
     ) -> None:
         self.session = session
         self.run: FitRun | None = None
-        self._registry = registry
         self._versions = versions
         self._step = session.trainings.reached_step if cells is not None else 0
         self.continuation: Continuation | None = None
         self._recognition = Recognition(session, cells)
-        self._trained = TrainedModels(registry)
+        self._trained = TrainedModels()
         self._told_stopped = False
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
@@ -170,7 +165,7 @@ class Training:
         if self.session.kernel:
             # The model may be older than the extension.
             names = private_of(model)
-            self._registry.adopt(map(names.value_of, names.model_variables(model)))
+            REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
         beginning = self._recognition.begin(model, arguments)
         if self.session.settings.export_to:
             # What it changes is no part of what the training is.
@@ -178,7 +173,7 @@ class Training:
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step, beginning.step)
         kind = FitOnWorkers if is_sent_to_workers(model) else FitRun
-        run = kind(self.session, self._registry, self._versions, model, beginning, step, arguments)
+        run = kind(self.session, self._versions, model, beginning, step, arguments)
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
         self._trained.look(model)

@@ -8,32 +8,31 @@ from pitstop.engine.fence import observing
 from pitstop.engine.present_identity import names_on_stack
 from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import private
-from pitstop.tensorflow.variables import REGISTRY, PathOf, VariableRegistry
+from pitstop.tensorflow.variables import REGISTRY, PathOf
 
 
 class TrainedModels:
     """Looks where models have been made since it looked last."""
 
-    def __init__(self, registry: VariableRegistry) -> None:
-        self._registry = registry
+    def __init__(self) -> None:
         self._trained: list[tuple[weakref.ref[Any], set[int]]] = []
         self._looked = self._added = 0
 
     @observing()
     def add(self, model: Any, path_of: PathOf) -> None:
         others = [each for each in self._trained if each[0]() is not model]
-        if len(others) < len(self._trained) and self._added == self._registry.created:
+        if len(others) < len(self._trained) and self._added == REGISTRY.created:
             return
-        self._added = self._registry.created
-        self._trained = [*others, (weakref.ref(model), self._registry.owned(path_of))]
+        self._added = REGISTRY.created
+        self._trained = [*others, (weakref.ref(model), REGISTRY.owned(path_of))]
 
     @observing()
     def look(self, model: Any) -> None:
-        if self._looked == self._registry.created or not self._trained:
+        if self._looked == REGISTRY.created or not self._trained:
             return
-        self._looked = self._registry.created
+        self._looked = REGISTRY.created
         held = [model, *reachable.find(names_on_stack(), kinds("Model"), lambda _: False).values()]
-        self._registry.dropped = {
+        REGISTRY.dropped = {
             index
             for made, indices in self._trained
             if not any(made() is each for each in held)
@@ -67,8 +66,7 @@ class OtherVariables:
     A change shows by its place in memory: TensorFlow writes elsewhere while the old value is held.
     """
 
-    def __init__(self, registry: VariableRegistry, path_of: PathOf) -> None:
-        self._registry = registry
+    def __init__(self, path_of: PathOf) -> None:
         self._path_of = path_of
         self._before = self._held()
 
@@ -80,7 +78,7 @@ class OtherVariables:
         ]
 
     def _held(self) -> dict[str, Any]:
-        return self._registry.others(self._path_of) if self._registry.only_owned else {}
+        return REGISTRY.others(self._path_of) if REGISTRY.only_owned else {}
 
 
 def _place(value: Any) -> object:

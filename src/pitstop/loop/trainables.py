@@ -15,7 +15,7 @@ from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import GraphSession, leaves_of, variables_of
 from pitstop.tensorflow import stored_values, trainables
 from pitstop.tensorflow.starting import begin_from
-from pitstop.tensorflow.variables import REGISTRY, saved_variables
+from pitstop.tensorflow.variables import saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
 
@@ -136,7 +136,7 @@ def export_loop(
                     f"{', '.join(found.unbuilt)} has no variables before the first step.",
                     "Build the model before pitstop.start, or use `--to safetensors`.",
                 )
-            trainables.restore_named(REGISTRY, saved, found.variables)
+            trainables.restore_named(saved, found.variables)
             trainables.export(order, found, saved.position.step)
 
 

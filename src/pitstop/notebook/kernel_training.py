@@ -19,7 +19,6 @@ from pitstop.notebook.kernel_run import KernelRun
 from pitstop.store.catalog import Catalog
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
-from pitstop.tensorflow.variables import REGISTRY
 
 _REFUSED = (
     "The training is saved but cannot continue here; see the reason above. Nothing is lost: undo "
@@ -41,7 +40,7 @@ class KernelInstrumentation(Instrumentation):
     """Opens a session for the first `fit`, and for the first behind each stop."""
 
     def __init__(self, run: KernelRun, cells: NotebookCells) -> None:
-        super().__init__("", REGISTRY)
+        super().__init__("")
         self._run = run
         self._cells = cells
         self._before: Trainings | None = None
@@ -78,7 +77,7 @@ class KernelInstrumentation(Instrumentation):
         session.snapshots.alone = session.kernel = True
         if self._before is not None:
             session.trainings.follow(self._before)
-        return Training(session, REGISTRY, found, self._cells)
+        return Training(session, found, self._cells)
 
     def _leave(self, training: Training) -> None:
         self._before, self.training = training.session.trainings, None

@@ -14,7 +14,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.variable_match import unique_names
 from pitstop.engine.weights_file import Format
 from pitstop.record import Frozen
-from pitstop.tensorflow.variables import VariableRegistry, assign, check_fits, saved_variables
+from pitstop.tensorflow.variables import REGISTRY, assign, check_fits, saved_variables
 
 GLOBAL_STEP = "global_step"  # the name under which v1 programs keep the number of steps
 
@@ -131,9 +131,7 @@ def named(pairs: Iterable[tuple[str, Any]]) -> tuple[NamedVariable, ...]:
     return tuple(NamedVariable(*each) for each in zip(names, variables, strict=True))
 
 
-def restore_named(
-    registry: VariableRegistry, saved: SavedState, variables: Iterable[NamedVariable]
-) -> None:
+def restore_named(saved: SavedState, variables: Iterable[NamedVariable]) -> None:
     """Gives variables, and those created in the same order, their saved values by name.
 
     Raises `NotExportable` where the state lacks one, `ResumeRefused` where one has another form.
@@ -150,8 +148,8 @@ def restore_named(
     pairs = [(by_name[each.name], each.variable) for each in wanted]
     for item, variable in pairs:
         check_fits(item, variable)
-    indices = registry.indices()
+    indices = REGISTRY.indices()
     if all(indices.get(id(variable)) == item.index for item, variable in pairs):
-        registry.restore(saved)
+        REGISTRY.restore(saved)
     for item, variable in pairs:
         assign(variable, item, saved)
