@@ -49,10 +49,8 @@ class Cadence:
         self._last_step = last_step or _NEVER
         self._first_step = _NEVER
         self._due_step = _NEVER
-        self._awaited_step = self._last_step
         self._budget_due_ns = _NEVER
         self._fixed_due_ns = _NEVER
-        self._due_ns = _NEVER
 
     def start(self, step: int, now_ns: int, age_ns: int = 0, *, marks: bool = False) -> None:
         """The first snapshot follows the first step, or with `marks` comes before it.
@@ -69,7 +67,8 @@ class Cadence:
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:
-        return step >= self._awaited_step or now_ns >= self._due_ns
+        by_budget = step >= self._first_step or now_ns >= self._budget_due_ns
+        return by_budget or self.asked(step, now_ns)
 
     def fixed_due(self, step: int, now_ns: int) -> bool:
         return step >= self._due_step or now_ns >= self._fixed_due_ns
@@ -98,9 +97,7 @@ class Cadence:
     def postponed(self, now_ns: int, by_ns: int = _RETRY_NS) -> None:
         """The snapshot could not be taken now; it is tried again, usually shortly."""
         self._first_step = _NEVER
-        self._awaited_step = min(self._due_step, self._last_step)
         self._budget_due_ns = now_ns + by_ns if self._by_budget else _NEVER
-        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_budget(self) -> None:
         interval_ns = int(self._cost_seconds / self._share * 1e9)
@@ -109,15 +106,12 @@ class Cadence:
             so_far_ns = self._taken_ns - self._origin_ns
             interval_ns = min(interval_ns, max(so_far_ns // _EARLY_PART, _SHORTEST_EARLY_NS))
         self._budget_due_ns = self._taken_ns + interval_ns if self._by_budget else _NEVER
-        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_fixed(self, step: int, now_ns: int) -> None:
         if self._every_steps:
             self._due_step = (step // self._every_steps + 1) * self._every_steps
         if self._every_ns and (self._fixed_due_ns <= now_ns or self._fixed_due_ns == _NEVER):
             self._fixed_due_ns = now_ns + self._every_ns
-        self._awaited_step = min(self._due_step, self._last_step, self._first_step)
-        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
 
 class Allowance:
