@@ -1,15 +1,14 @@
 """The session of this process, opened once by whoever needs it first."""
 
 import os
-from collections.abc import Callable, Mapping
-from types import FrameType
+from collections.abc import Mapping
 
 from pitstop.engine import stacks
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.fence import FENCE
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
-from pitstop.engine.witness import ExitWatch, Witness, WorkerWatch
+from pitstop.engine.witness import CallbackOf, ExitWatch, Witness, WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import Event, ExitCalled, InstrumentationUnavailable, LevelKnown
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
@@ -28,9 +27,7 @@ def current() -> Session | None:
 
 
 def open_session(
-    socket_path: str,
-    versions: dict[str, str],
-    callback_of: Callable[[FrameType], str] = lambda _: "",
+    socket_path: str, versions: dict[str, str], callback_of: CallbackOf = lambda _: ""
 ) -> Session:
     """The session of this process, opened if need be; raises as `Session.open` does."""
     session = current()
@@ -62,7 +59,7 @@ def leave_session() -> None:
         session.leave()
 
 
-def _watch(session: Session, callback_of: Callable[[FrameType], str]) -> None:
+def _watch(session: Session, callback_of: CallbackOf) -> None:
     witness = _witnesses.get(os.getpid())
     if witness is not None:
         witness.beacon = session.beacon

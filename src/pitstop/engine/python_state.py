@@ -53,6 +53,7 @@ _BY_NAME = {kind.__name__: make for kind, (_, make) in _FORMS.items()}
 _LONG_LIST = 64
 
 Marks = Mapping[str, Callable[[Any], Any]]
+Arrays = Mapping[str, memoryview]  # the bytes that are stored beside the tensors, by name
 
 
 class Marked:
@@ -184,9 +185,7 @@ _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[A
 _MADE: Marks = {mark: make for mark, _, make in _COLLECTIONS.values()}
 
 
-def decode(
-    value: Any, arrays: Mapping[str, memoryview], marks: Marks = MappingProxyType({})
-) -> Any:
+def decode(value: Any, arrays: Arrays, marks: Marks = MappingProxyType({})) -> Any:
     """What `Encoder.encode` was given, with more `marks`; `ValueError` for an unknown form."""
     try:
         return _decode(value, arrays, {**_MADE, **marks})
@@ -194,7 +193,7 @@ def decode(
         raise ValueError(f"a saved value is malformed: {error!r}") from error
 
 
-def _decode(value: Any, arrays: Mapping[str, memoryview], marks: Marks) -> Any:
+def _decode(value: Any, arrays: Arrays, marks: Marks) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays, marks) for item in value]
     if not isinstance(value, dict):
@@ -204,7 +203,7 @@ def _decode(value: Any, arrays: Mapping[str, memoryview], marks: Marks) -> Any:
     return {key: _decode(item, arrays, marks) for key, item in value.items()}
 
 
-def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview], marks: Marks) -> Any:
+def _decode_marked(mark: str, value: Any, arrays: Arrays, marks: Marks) -> Any:
     match mark:
         case "$float":
             return float(value)

@@ -30,6 +30,7 @@ _MOST_ITEMS = 256
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
+Opened = Callable[[type], bool]  # whether the attributes of such objects of libraries are followed
 
 
 _CELLS: set[str] = set()  # modules that cells of a notebook fill
@@ -59,9 +60,7 @@ def user_modules() -> dict[str, types.ModuleType]:
     return dict(sorted(found.items()))
 
 
-def find(
-    roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Callable[[type], bool]
-) -> dict[str, Any]:
+def find(roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Opened) -> dict[str, Any]:
     """What the roots or the script's modules lead to of some kinds, by a readable name."""
     modules = user_modules()
     first = {id(root) for root in roots.values()}
@@ -73,9 +72,7 @@ def find(
     return dict(_walk([*modules.items(), *roots.items()], kinds, behind))
 
 
-def find_used(
-    root: Any, kinds: tuple[type, ...], opened: Callable[[type], bool], without: Any = None
-) -> list[Any]:
+def find_used(root: Any, kinds: tuple[type, ...], opened: Opened, without: Any = None) -> list[Any]:
     """What an object and its code's globals use of some kinds, without what is behind `without`."""
     modules = user_modules()
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
+from pitstop.engine.reachable import Opened
 from pitstop.engine.state_capture import Exactness, not_exact
 
 KINDS: tuple[type, ...] = (
@@ -44,7 +45,7 @@ class ScriptRandom:
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
-    def look(self, roots: Mapping[str, Any], opened: Callable[[type], bool]) -> None:
+    def look(self, roots: Mapping[str, Any], opened: Opened) -> None:
         found = reachable.find(roots, KINDS, opened)
         own = {name: each for name, each in found.items() if has_own_state(each)}
         # Under the name that each had first: an attribute may name another one now.
@@ -166,9 +167,7 @@ def _bits(generator: Any) -> Any:
     return generator.bit_generator if isinstance(generator, np.random.Generator) else generator
 
 
-def level_of_shared(
-    data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
-) -> Exactness | None:
+def level_of_shared(data: Any, callbacks: Sequence[Any], opened: Opened) -> Exactness | None:
     """Not exact where an input that reads ahead shares a generator with a callback; else None."""
     of_input = reachable.find_used(data, KINDS, opened)
     for callback in callbacks:

@@ -29,6 +29,9 @@ _GIVEN_UP_NS = 60_000_000_000
 _HOLDS_SHARE = 0.5
 
 
+Take = Callable[[], StateCapture | None]  # takes a cut here and now; None where there is none
+
+
 class Snapshots:
     """Those of one attempt: decides what is due, and hands cuts to the copier.
 
@@ -115,7 +118,7 @@ class Snapshots:
             self._given_up = True
             self._supervisor.report(copier.pitstop_failed(error))
 
-    def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
+    def act(self, step: int, take: Take) -> bool:
         """Does what is due, and whether a snapshot was begun; raises `TrainingStopped`, saved."""
         self._end_where_set(step, take)
         if self._supervisor.stop_requested():
@@ -133,7 +136,7 @@ class Snapshots:
     def cost_measured(self, seconds: float) -> None:
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
-    def milestone(self, take: Callable[[], StateCapture | None]) -> None:
+    def milestone(self, take: Take) -> None:
         """Saves the outcome of a fit, if it is worth it, and waits until it is durable."""
         if self.stopped or self._given_up or self._settings.export_to:
             return
@@ -188,16 +191,14 @@ class Snapshots:
         before, self._checkpoints_seen = self._checkpoints_seen, self._beacon.checkpoint_requests()
         return None if self._checkpoints_seen == before else self._beacon.take_checkpoint_name()
 
-    def _end_where_set(self, step: int, take: Callable[[], StateCapture | None]) -> None:
+    def _end_where_set(self, step: int, take: Take) -> None:
         if 0 < self._settings.die_at_step <= step:
             os.kill(os.getpid(), signal.SIGKILL)
         if 0 < self._settings.halt_at_step <= step:
             self._supervisor.report(StopRequested(source="setting", urgency="graceful"))
             self.stop_with(take(), "train")
 
-    def _snapshot(
-        self, take: Callable[[], StateCapture | None], reason: str, *, durable: bool
-    ) -> bool:
+    def _snapshot(self, take: Take, reason: str, *, durable: bool) -> bool:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.snapshots import Take
 from pitstop.steps import StepRecord
 
 _SMOOTHING = 0.1
@@ -88,7 +88,7 @@ class StepBoundary:
         self.passed_ns = now_ns
         self._session.beacon.write_position(step, epoch, step_in_epoch, now_ns, loss)
 
-    def obey(self, step: int, take: Callable[[], StateCapture | None]) -> None:
+    def obey(self, step: int, take: Take) -> None:
         """Does what is due at this boundary; raises `TrainingStopped` once the state is saved."""
         if not self._session.snapshots.lockstep.ends(step):
             return

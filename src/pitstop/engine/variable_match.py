@@ -61,6 +61,10 @@ class PresentVariable(Frozen):
         return f"{self.path} {self.dtype}{list(self.shape or ())}"
 
 
+_Saved = Sequence[SavedVariable]
+_Present = Sequence[PresentVariable]
+
+
 class VariableMatch(Frozen):
     """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order."""
 
@@ -69,9 +73,7 @@ class VariableMatch(Frozen):
     reordered: bool = False
 
 
-def match(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable], *, some: bool = False
-) -> VariableMatch:
+def match(saved: _Saved, present: _Present, *, some: bool = False) -> VariableMatch:
     """Finds the variable of each saved value, or raises `ResumeRefused` where it is not certain.
 
     With `some`, of those that are not the model's none has a partner where not all are certain.
@@ -96,7 +98,7 @@ def match(
 
 
 def what_fits(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
+    saved: _Saved, present: _Present
 ) -> tuple[list[tuple[SavedVariable, int]], list[str]]:
     paths = Counter(each.path for each in present), Counter(item.path for item in saved)
     by_path = {each.path: each for each in present}
@@ -112,7 +114,7 @@ def what_fits(
     return pairs, left
 
 
-def reshaped(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> list[str]:
+def reshaped(saved: _Saved, present: _Present) -> list[str]:
     before = {item.path: item for item in saved}
     pairs = [(before.get(each.path), each) for each in present]
     return [
@@ -144,9 +146,7 @@ def named(items: Collection[SavedVariable]) -> str:
     return ", ".join(labels[:_SHOWN]) + more
 
 
-def _by_name(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable], *, some: bool
-) -> VariableMatch:
+def _by_name(saved: _Saved, present: _Present, *, some: bool) -> VariableMatch:
     in_turn = list(zip(saved, present, strict=False))
     if len(saved) == len(present) and (
         all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
@@ -176,9 +176,7 @@ def _by_name(
     return VariableMatch(found, tuple(left), takers != sorted(takers))
 
 
-def _of_one_model(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
-) -> VariableMatch | None:
+def _of_one_model(saved: _Saved, present: _Present) -> VariableMatch | None:
     """The same names but for the model's own in front, which a loaded model may lack."""
     paths = [*(item.path for item in saved), *(each.path for each in present)]
     firsts = {path.partition("/")[0] for path in paths}
@@ -196,9 +194,7 @@ def _of_one_model(
     return None
 
 
-def _but_for_save_counters(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
-) -> VariableMatch | None:
+def _but_for_save_counters(saved: _Saved, present: _Present) -> VariableMatch | None:
     others = [each for each in saved if each.path != _SAVE_COUNTER]
     if len(others) == len(saved):
         return None
@@ -213,9 +209,7 @@ def _but_for_save_counters(
     return VariableMatch(found, tuple(counters[len(takers) :]))
 
 
-def _latest(
-    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
-) -> VariableMatch | None:
+def _latest(saved: _Saved, present: _Present) -> VariableMatch | None:
     count = len(present)
     in_turn = list(zip(saved[-count:], present, strict=False))
     if any(item.owned for item in saved) or not all(is_same(*pair) for pair in in_turn):

@@ -35,6 +35,9 @@ from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
+CallbackOf = Callable[[FrameType], str]
+"""Gives the class of the callback that runs in a frame; empty where none does."""
+
 _QUITTERS = ("exit", "quit")
 _END_NOBODY = frozenset(
     {0, *map(int, (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH))}
@@ -46,9 +49,7 @@ _END_NOBODY = frozenset(
 class ExitWatch:
     """Reports calls that end the process, and threads that an exception ends."""
 
-    def __init__(
-        self, report: Callable[[Event], None], callback_of: Callable[[FrameType], str]
-    ) -> None:
+    def __init__(self, report: Callable[[Event], None], callback_of: CallbackOf) -> None:
         self._report = report
         self._callback_of = callback_of
         self._pid = os.getpid()
@@ -235,10 +236,7 @@ class Witness:
     """
 
     def __init__(
-        self,
-        report: Callable[[Event], None],
-        beacon: Beacon,
-        callback_of: Callable[[FrameType], str],
+        self, report: Callable[[Event], None], beacon: Beacon, callback_of: CallbackOf
     ) -> None:
         self._report = report
         self.beacon = beacon

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import Encoder
+from pitstop.engine.python_state import Arrays, Encoder
 from pitstop.engine.script_state.fingerprint import of_saved
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
 from pitstop.engine.script_state.walk import Node
@@ -82,7 +82,7 @@ class FitObjects:
         changed = [name for name, content in was if now.get(name, content) != content]
         return [name for name in changed if name not in {**saved["cut"], **saved["input"]}]
 
-    def restore_input(self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> None:
+    def restore_input(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
         with self._fenced():
             self._tell(self._state.restore_input(saved["input"], arrays))
         self._before_replay = {}
@@ -91,12 +91,7 @@ class FitObjects:
         self.capture_input()
 
     def restore(
-        self,
-        fit: Mapping[str, Any],
-        arrays: Mapping[str, memoryview],
-        callbacks: list[Any],
-        *,
-        left: str,
+        self, fit: Mapping[str, Any], arrays: Arrays, callbacks: list[Any], *, left: str
     ) -> list[str]:
         """All else as at the cut; `left` parts of the input stay ("none", "moved", "all").
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import script_random
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.python_state import Arrays, Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
 from pitstop.record import Frozen
@@ -250,7 +250,7 @@ class InputState:
             return anchor.drawn > 0
         return self.dataset is not None and pipeline.is_deterministic(self.dataset)
 
-    def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
+    def adopt(self, saved: dict[str, Any], arrays: Arrays) -> None:
         if not (self.native and self.mode is InputMode.NATIVE):
             self.by_replay = saved["replay"]
             self.level = Exactness(*saved["level"])
@@ -269,11 +269,7 @@ class InputState:
 
 
 def prepare_replay(
-    saved: dict[str, Any],
-    arrays: Mapping[str, memoryview],
-    adapter: Any,
-    dataset: Any,
-    streams: RandomStreams,
+    saved: dict[str, Any], arrays: Arrays, adapter: Any, dataset: Any, streams: RandomStreams
 ) -> None:
     if kind_of(adapter) in _NATIVE:
         for _ in range(saved["created"] - 1):

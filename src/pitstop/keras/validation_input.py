@@ -5,12 +5,11 @@ dataset's shuffles have gone.
 """
 
 import collections
-from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.python_state import Encoder
+from pitstop.engine.python_state import Arrays, Encoder
 from pitstop.engine.script_random import level_of_workers
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import input_state
@@ -76,9 +75,7 @@ class ValidationInput:
         state = FreshIterator.of(self._left).state if reads_tensors else self._saved_state
         return described, [HeldTensor.of_bytes(VALIDATION_TENSOR, state)] if state else []
 
-    def restore(
-        self, saved: dict[str, Any], tensors: Mapping[str, memoryview], training: Any = None
-    ) -> None:
+    def restore(self, saved: dict[str, Any], tensors: Arrays, training: Any = None) -> None:
         """Brings the shuffles to where they were; `training` is the dataset that is trained on."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))

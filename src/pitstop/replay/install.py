@@ -10,10 +10,9 @@ import tensorflow as tf
 
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.hooking import hook
-from pitstop.engine.session import Session
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
-from pitstop.replay.recorder import Recorder
+from pitstop.replay.recorder import OpenSession, Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
 from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
@@ -23,9 +22,7 @@ _Original = Callable[..., Any]
 WATCHED_METHODS = ("train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
 
 
-def watch_functions(
-    registry: VariableRegistry, open_session: Callable[[], Session | None]
-) -> Recorder:
+def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Recorder:
     recorder = Recorder(open_session, registry)
     private.around_function_calls(functools.partial(_call_function, recorder))
     variable_use.around_read(recorder.reads, recorder.has_read)

@@ -30,6 +30,7 @@ from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
+OpenSession = Callable[[], Session | None]
 _FIT = "fit"
 _EAGER_LOOP = (
     "gradients are applied outside any tf.function, so steps cannot be told apart; put the step "
@@ -52,9 +53,7 @@ class _Place(threading.local):
 class Recorder:
     """One process and its loop, if it has one; recorded from the first call that trains."""
 
-    def __init__(
-        self, open_session: Callable[[], Session | None], registry: VariableRegistry
-    ) -> None:
+    def __init__(self, open_session: OpenSession, registry: VariableRegistry) -> None:
         """`open_session` gives None where another process trains, or `pitstop.start` does."""
         self._open_session = open_session
         self._registry = registry

@@ -1,12 +1,12 @@
 """Content of a node as values that do not change any more, and their marks in JSON."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import Marked, Marks, decode
+from pitstop.engine.python_state import Arrays, Marked, Marks, decode
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ _MARKS: Marks = {
 }
 
 
-def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
+def from_json(value: Any, arrays: Arrays) -> Any:
     return decode(value, arrays, _MARKS)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pitstop.engine import script_random
 from pitstop.engine.made_folders import is_moved
-from pitstop.engine.python_state import Encoder, NotPortable
+from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.reachable import own_names
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import (
@@ -26,7 +26,7 @@ from pitstop.engine.script_state.frozen import (
 )
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, make_record, named_class, named_function
-from pitstop.engine.script_state.walk import Node
+from pitstop.engine.script_state.walk import Node, Nodes
 
 MOST_BYTES = 256 << 20
 _ARRAY = "numpy:ndarray"
@@ -49,7 +49,7 @@ def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
     return encoder.encode(holder.items_of(value) if is_long else node.content)
 
 
-def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
+def node_from_json(saved: Any, arrays: Arrays) -> Node:
     content = saved["content"]
     if saved["kind"] in holder.FIELDS:
         content = {key: from_json(each, arrays) for key, each in content.items()}
@@ -100,8 +100,8 @@ class Refill:
         library: Library,
         modules: Mapping[str, Any],
         names: Names,
-        baseline: Mapping[str, Node],
-        now: Mapping[str, Node],
+        baseline: Nodes,
+        now: Nodes,
     ) -> None:
         """Nothing is set yet; `baseline` are the nodes when the training began."""
         self._library = library
@@ -114,7 +114,7 @@ class Refill:
         contents = [node.content for node in baseline.values() if node.kind != "array"]
         self._own_folders = folders_named_in(contents)
 
-    def all(self, wanted: Mapping[str, Node]) -> list[str]:
+    def all(self, wanted: Nodes) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
         missing = [name for name, node in wanted.items() if not self._has(name, node)]
         # Objects first: a set or a dictionary asks those in it for their hash.

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
-from pitstop.engine.python_state import Encoder, NotPortable
+from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Walk
+from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Nodes, Walk
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
@@ -67,7 +67,7 @@ class ScriptState:
         walk.visit(roots)
         return walk
 
-    def _walk_again(self, known: Mapping[str, Node]) -> Walk:
+    def _walk_again(self, known: Nodes) -> Walk:
         walk = Walk(self._library, self._names, self._modules, known)
         walk.visit_again(self._names.objects(), self._whole)
         return walk
@@ -210,18 +210,13 @@ class ScriptState:
     # -- restoring ----------------------------------------------------------------------
 
     def restore(
-        self,
-        saved: Saved,
-        arrays: Mapping[str, memoryview],
-        *,
-        read_ahead: bool,
-        but: frozenset[Part] = frozenset(),
+        self, saved: Saved, arrays: Arrays, *, read_ahead: bool, but: frozenset[Part] = frozenset()
     ) -> list[str]:
         """Makes nodes what they were, but those in `but`; names of what is gone."""
         known = self._of_rest if read_ahead else self.baseline
         return self._restore(saved, arrays, known, self._walk_again(known).nodes, but)
 
-    def restore_input(self, saved: Saved, arrays: Mapping[str, memoryview]) -> list[str]:
+    def restore_input(self, saved: Saved, arrays: Arrays) -> list[str]:
         now = self._walk(self._input).nodes
         known = {
             name: _common(self.baseline[name], now[name])
@@ -230,12 +225,7 @@ class ScriptState:
         return self._restore(saved, arrays, known, now, frozenset())
 
     def _restore(
-        self,
-        saved: Saved,
-        arrays: Mapping[str, memoryview],
-        known: Mapping[str, Node],
-        now: Mapping[str, Node],
-        but: frozenset[Part],
+        self, saved: Saved, arrays: Arrays, known: Nodes, now: Nodes, but: frozenset[Part]
     ) -> list[str]:
         wanted = {
             name: node
@@ -255,7 +245,7 @@ class ScriptState:
     def look_at_input(self) -> dict[str, Node]:
         return self._walk(self._input).nodes
 
-    def moved(self, before: Mapping[str, Node]) -> frozenset[Part]:
+    def moved(self, before: Nodes) -> frozenset[Part]:
         now = self.look_at_input()
         found: set[Part] = set()
         for name, node in before.items():
@@ -292,7 +282,7 @@ def _without(node: Node, name: str, but: frozenset[Part]) -> Node:
     return Node(node.kind, node.form, kept)
 
 
-def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, Node]:
+def _together(rest: Nodes, data: Nodes) -> dict[str, Node]:
     found = {**rest, **data}
     for name in rest.keys() & data.keys():
         node = rest[name]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import python_state, reachable, script_random
+from pitstop.engine.reachable import Reference
 from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
@@ -53,15 +54,14 @@ class Node:
     stored: frozenset[str] = frozenset()
 
 
+Nodes = Mapping[str, Node]  # by their names
+
+
 class Walk:
     """One walk over what the training calls."""
 
     def __init__(
-        self,
-        library: Library,
-        names: Names,
-        modules: Mapping[str, Any],
-        known: Mapping[str, Node] | None = None,
+        self, library: Library, names: Names, modules: Mapping[str, Any], known: Nodes | None = None
     ) -> None:
         """`known` are nodes of an earlier walk, whose code is not looked at again."""
         self.nodes: dict[str, Node] = {}
@@ -264,7 +264,7 @@ class Walk:
 
     # -- what is behind it --------------------------------------------------------------
 
-    def _behind(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    def _behind(self, name: str, value: Any) -> Iterator[Reference]:
         if isinstance(value, types.FunctionType):
             yield from self._behind_function(name, value)
         elif isinstance(value, type):
@@ -282,17 +282,13 @@ class Walk:
                 yield from self._behind_code(value.gi_code, value.gi_frame.f_globals)
             yield from reachable.references(name, value, self._modules, is_open=False)
 
-    def _behind_function(
-        self, name: str, function: types.FunctionType
-    ) -> Iterator[tuple[str, Any]]:
+    def _behind_function(self, name: str, function: types.FunctionType) -> Iterator[Reference]:
         if _is_users(function):
             yield from self._behind_code(function.__code__, function.__globals__)
         yield from enumerate_values(name, function.__defaults__ or ())
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
-    def _behind_code(
-        self, code: types.CodeType, scope: dict[str, Any]
-    ) -> Iterator[tuple[str, Any]]:
+    def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
         if not is_user_file(code.co_filename):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
@@ -326,7 +322,7 @@ class Walk:
                 content[name] = None
                 content[name] = self.freeze(vars(module)[name], f"{key}{name}")
 
-    def _code_of_class(self, name: str, kind: type) -> Iterator[tuple[str, Any]]:
+    def _code_of_class(self, name: str, kind: type) -> Iterator[Reference]:
         metaclass: type = type(kind)
         for base in (*kind.__mro__, *metaclass.__mro__):
             if base.__module__ in self._modules:
@@ -336,14 +332,14 @@ class Walk:
 
     def _behind_library(
         self, name: str, value: Any, only: frozenset[str] | None
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[Reference]:
         for key, each in holder.fields_of(value).items():
             if only is None or key in only:
                 yield from self._in_library(f"{name}.{key}", each)
         for function in self._library.functions_of(value):
             yield f"{name}()", function
 
-    def _in_library(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    def _in_library(self, name: str, value: Any) -> Iterator[Reference]:
         if isinstance(value, list | tuple | dict) and len(value) <= MOST_ITEMS:
             members = value.values() if isinstance(value, dict) else value
             for index, each in enumerate(list(members)):
@@ -352,7 +348,7 @@ class Walk:
             yield name, value
 
 
-def enumerate_values(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
 
 
