@@ -185,9 +185,9 @@ class _Autoload:
 
     def watch_estimators(self) -> None:
         """They have been imported, by TensorFlow 2.15 when a script asks for them first."""
-        from pitstop.tensorflow import cluster_roles, estimators
+        from pitstop.tensorflow import estimators
 
-        estimators.watch(cluster_roles.wrap, self)
+        estimators.watch(self)
 
     def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion

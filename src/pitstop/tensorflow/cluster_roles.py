@@ -23,24 +23,24 @@ _DATA_SERVERS = ("DispatchServer", "WorkerServer")
 
 def watch(supervisor: Supervisor) -> None:
     """Tells `supervisor` of each role (`events.RoleTaken`) just before a process takes it."""
-    wrap(_SERVER, "__init__", functools.partial(_after, supervisor, "member", _place_of))
-    wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
+    _hook_at(_SERVER, "__init__", functools.partial(_after, supervisor, "member", _place_of))
+    _hook_at(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
     coordinator = functools.partial(_after, supervisor, "coordinator", _place_of_coordinator)
-    wrap(_COORDINATOR, "__init__", coordinator)
+    _hook_at(_COORDINATOR, "__init__", coordinator)
     for strategy in _MULTI_WORKER:
-        wrap(strategy, "__init__", functools.partial(_around_strategy, supervisor))
-    monitored_sessions.watch(wrap, supervisor)
-    plain_sessions.watch(wrap, supervisor)
+        _hook_at(strategy, "__init__", functools.partial(_around_strategy, supervisor))
+    monitored_sessions.watch(supervisor)
+    plain_sessions.watch(supervisor)
     for server in _DATA_SERVERS:
         name = f"data.experimental.service.{server}"
-        wrap(name, "join", functools.partial(_before, supervisor, "server"))
+        _hook_at(name, "join", functools.partial(_before, supervisor, "server"))
 
 
 _Call = Callable[..., Any]
 _Place = tuple[Mapping[str, Any], str]
 
 
-def wrap(path: str, method: str, around: Around) -> None:
+def _hook_at(path: str, method: str, around: Around) -> None:
     owner: Any = tf
     for name in path.split("."):
         owner = getattr(owner, name, None)

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from pitstop.cluster.spec import EVALUATOR, own_task
+from pitstop.engine.hooking import hook
 from pitstop.tensorflow.session_course import Supervisor
 
 _Call = Callable[..., Any]
@@ -20,16 +21,16 @@ _seen: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 """The checkpoint that each Estimator has looked at last."""
 
 
-def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
+def watch(supervisor: Supervisor) -> None:
     task = own_task(os.environ)
     if task is None or task.kind != EVALUATOR:
         return
     for api in (tf.estimator, tf.compat.v1.estimator):
         dir(api)  # It is loaded when somebody looks at it.
-    for path in ("estimator", "compat.v1.estimator"):
-        wrap(path, "train_and_evaluate", functools.partial(_begin, supervisor))
+        hook(api, "train_and_evaluate", functools.partial(_begin, supervisor))
     # Both Estimators have this method of the older one.
-    wrap("compat.v1.estimator.Estimator", "latest_checkpoint", functools.partial(_look, supervisor))
+    older = tf.compat.v1.estimator.Estimator
+    hook(older, "latest_checkpoint", functools.partial(_look, supervisor))
 
 
 def _begin(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 Public names of TensorFlow only. Such a session saves itself at its end.
 """
 
+import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,12 @@ import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import FENCE, observing
+from pitstop.engine.hooking import hook
 from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn, keeping
 
 _Call = Callable[..., Any]
-_SAVER = "compat.v1.train.CheckpointSaverHook"
-_SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
 
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
@@ -69,18 +69,16 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         return None if self._global_step is None else int(session.run(self._global_step))
 
 
-def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    def begin(original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
-        _open(supervisor, original, session, *args, **kwargs)
-
-    wrap(_SAVER, "__init__", _listen)
-    for session in _SESSIONS:
-        wrap(session, "__init__", begin)
-        wrap(session, "should_stop", _should_stop)
+def watch(supervisor: Supervisor) -> None:
+    v1 = tf.compat.v1.train
+    hook(v1.CheckpointSaverHook, "__init__", _listen)
+    for session in (v1.MonitoredSession, v1.SingularMonitoredSession):
+        hook(session, "__init__", functools.partial(_open, supervisor))
+        hook(session, "should_stop", _should_stop)
         for method in ("run", "run_step_fn"):
-            wrap(session, method, _run)
+            hook(session, method, _run)
         for method in ("close", "__exit__"):
-            wrap(session, method, _close)
+            hook(session, method, _close)
 
 
 def _listen(original: _Call, hook: Any, *args: Any, **kwargs: Any) -> None:

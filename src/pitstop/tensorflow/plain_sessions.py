@@ -23,14 +23,13 @@ import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import hook
 from pitstop.engine.state_capture import not_exact
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn
 
 _Call = Callable[..., Any]
-_SESSIONS = ("compat.v1.Session", "compat.v1.InteractiveSession")
-_SAVER = "compat.v1.train.Saver"
 _KEYS = tf.compat.v1.GraphKeys
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 _CALLER = 2  # frames from the function in the place of a constructor to who constructs
@@ -46,16 +45,16 @@ _looked_in: set[Path] = set()
 """Folders in which the script has looked for a checkpoint before it trained."""
 
 
-def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
-    for session in _SESSIONS:
-        wrap(session, "__init__", functools.partial(_open, supervisor))
-        wrap(session, "run", _run)
-        wrap(session, "close", _close)
-    wrap(_SAVER, "save", _save)
-    wrap(_SAVER, "restore", _restore)
-    for api in ("train", "compat.v1.train"):
-        wrap(api, "latest_checkpoint", _find)
-        wrap(api, "get_checkpoint_state", _find)
+def watch(supervisor: Supervisor) -> None:
+    for session in (tf.compat.v1.Session, tf.compat.v1.InteractiveSession):
+        hook(session, "__init__", functools.partial(_open, supervisor))
+        hook(session, "run", _run)
+        hook(session, "close", _close)
+    hook(tf.compat.v1.train.Saver, "save", _save)
+    hook(tf.compat.v1.train.Saver, "restore", _restore)
+    for api in (tf.train, tf.compat.v1.train):
+        hook(api, "latest_checkpoint", _find)
+        hook(api, "get_checkpoint_state", _find)
 
 
 class _Saved(Frozen):
