@@ -24,7 +24,7 @@ from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKin
 from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.devices import level_of_process
-from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule, is_of_another_task
+from pitstop.tensorflow.schedule import ASYNCHRONOUS, is_of_another_task
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -63,9 +63,7 @@ class LiveLoop(ScriptLoop):
         self.keeps = not session.trainings.is_past(self.index)
         self._registry = registry
         self._closures = closures
-        self._schedule: Schedule | None = None
         if closures is not None:
-            self._schedule = closures.schedule
             self.boundary.is_settled = closures.schedule.is_consistent
             closures.begin(session.beacon)
             self.level = ASYNCHRONOUS
@@ -80,8 +78,8 @@ class LiveLoop(ScriptLoop):
         self.session.beacon.write_phase(Phase.TRAIN)
 
     def settle(self) -> None:
-        if self._schedule is not None:
-            self._schedule.settle()
+        if self._closures is not None:
+            self._closures.schedule.settle()
 
     def doubt(self, reason: str) -> None:
         if self.level.level != "not_exact":
@@ -170,18 +168,18 @@ class LiveLoop(ScriptLoop):
 
     def take(self, milestone: str = "") -> StateCapture | None:
         """A consistent cut, here and now; None when there is none to take, or ours failed."""
-        schedule = self._schedule
         if not self.keeps:
             return None
-        if schedule is None:
+        if self._closures is None:
             return self._take(milestone)
+        schedule = self._closures.schedule
         return schedule.wait(lambda: self._take(milestone) if schedule.settles() else None)
 
     def _take(self, milestone: str) -> StateCapture | None:
         try:
             return self._cut(milestone)
         except Exception as error:  # noqa: BLE001
-            if not (self._schedule is not None and is_of_another_task(error)):
+            if not (self._closures is not None and is_of_another_task(error)):
                 self.session.snapshots.give_up(error)
             return None
 
