@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -100,29 +100,6 @@ class CannotTrack(UserError):
     """An object whose state nobody can take or set in place."""
 
 
-class Tracked(Protocol):
-    """One named object of the script; `doubt` says why a resume cannot restore it exactly."""
-
-    @property
-    def doubt(self) -> str: ...
-
-    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]: ...
-
-    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None: ...
-
-
-def track(name: str, value: Any) -> Tracked:
-    """How the object that was given under this keyword is saved; raises `CannotTrack`."""
-    for fits, kind in _KINDS:
-        if fits(value):
-            return kind(name, value)
-    raise CannotTrack(
-        f"pitstop.start cannot save {name!r}: a {type(value).__name__} cannot be changed in place.",
-        "Keep the value in a dict, a list, an array or a tf.Variable, or give the object "
-        "state_dict() and load_state_dict().",
-    )
-
-
 def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, Mapping | list | tuple):
@@ -162,20 +139,6 @@ def _holds_variables(value: Any) -> bool:
         return bool(value) and all(map(_holds_variables, items))
     # Keras' models, layers, metrics and optimizers, also before they are built.
     return isinstance(getattr(value, "variables", None), list | tuple)
-
-
-class Variables:
-    """A variable, a module, a model, an optimizer, a metric, or several of them."""
-
-    doubt = ""
-
-    def __init__(self, name: str, value: Any) -> None:
-        pass
-
-    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        return None, []
-
-    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None: ...
 
 
 class DataIterator:
@@ -228,6 +191,27 @@ class PortableValue:
         self._write(decode(saved, tensors))
 
 
+Tracked = GraphSession | DataIterator | PortableValue
+"""One named object of the script; its `doubt` says why a resume cannot restore it exactly."""
+
+
+def track(name: str, value: Any) -> Tracked:
+    """How the object that was given under this keyword is saved; raises `CannotTrack`."""
+    for fits, kind in _KINDS:
+        if fits(value):
+            return kind(name, value)
+    raise CannotTrack(
+        f"pitstop.start cannot save {name!r}: a {type(value).__name__} cannot be changed in place.",
+        "Keep the value in a dict, a list, an array or a tf.Variable, or give the object "
+        "state_dict() and load_state_dict().",
+    )
+
+
+def _variables(name: str, _: Any) -> PortableValue:
+    """Of a variable, a module, a model, an optimizer, a metric: the registry has their values."""
+    return PortableValue(name, lambda: None, lambda _: None)
+
+
 def _stream(name: str, value: Any) -> PortableValue:
     return PortableValue(
         name,
@@ -266,7 +250,7 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] 
         _has("state_dict", "load_state_dict"),
         lambda name, value: PortableValue(name, value.state_dict, value.load_state_dict),
     ),
-    (_holds_variables, Variables),
+    (_holds_variables, _variables),
     (
         _has("get_state", "set_state"),
         lambda name, value: PortableValue(name, value.get_state, value.set_state),
