@@ -23,7 +23,7 @@ from pitstop.engine.described import (
 )
 from pitstop.engine.identity import Identity
 from pitstop.engine.reachable import user_modules
-from pitstop.engine.witness import is_own_file, is_user_file
+from pitstop.engine.witness import frames_from, is_own_file, is_user_file
 
 _MOST_FILES = 256
 _LARGEST_BYTES = 1 << 20
@@ -39,7 +39,7 @@ _Targets = tuple[str, ...]  # the names that a `for` stores to, none of a `while
 
 def identity_of_present_call(seed: int | None) -> Identity:
     return replace(
-        site_of(list(_stack(sys._getframe(1)))),
+        site_of(_stack(sys._getframe(1))),
         process=process_name(),
         program=_program_digest(),
         command=digest_of_text(*sys.argv[1:]),
@@ -48,7 +48,7 @@ def identity_of_present_call(seed: int | None) -> Identity:
 
 
 def held_by_callers() -> dict[str, str]:
-    return site_of(list(_stack(sys._getframe(1)))).names
+    return site_of(_stack(sys._getframe(1))).names
 
 
 def process_name() -> str:
@@ -167,13 +167,9 @@ def _told(names: Mapping[str, Any], wanted: tuple[str, ...]) -> list[str]:
     return [f"{name}={describe(names[name])}" for name in wanted if is_plain(names.get(name, ...))]
 
 
-def _stack(frame: types.FrameType | None) -> Iterator[types.FrameType]:
-    frames = []
-    while frame is not None:
-        if not is_own_file(frame.f_code.co_filename):
-            frames.append(frame)
-        frame = frame.f_back
-    return reversed(frames)
+def _stack(frame: types.FrameType) -> list[types.FrameType]:
+    found = [each for each in frames_from(frame) if not is_own_file(each.f_code.co_filename)]
+    return found[::-1]
 
 
 def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) -> bool:

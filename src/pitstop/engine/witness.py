@@ -186,6 +186,13 @@ def is_user_file(filename: str) -> bool:
     )
 
 
+def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame, and those that have called it, from the innermost out."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
     kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
     for link, following in zip_longest(kept, kept[1:]):

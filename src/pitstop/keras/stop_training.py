@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.witness import is_own_file, is_user_file
+from pitstop.engine.witness import frames_from, is_own_file, is_user_file
 from pitstop.events import StopTrainingSet
 from pitstop.keras.packages import kinds
 
@@ -67,19 +67,15 @@ def callback_of(frame: FrameType) -> str:
 
 def _setter(frame: FrameType | None) -> FrameType | None:
     first = None
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if is_user_file(name) or callback_of(frame):
-            return frame
+    for each in frames_from(frame):
+        name = each.f_code.co_filename
+        if is_user_file(name) or callback_of(each):
+            return each
         if first is None and not is_own_file(name):
-            first = frame
-        frame = frame.f_back
+            first = each
     return first
 
 
 def _callback(frame: FrameType | None) -> Any:
-    while frame is not None:
-        if callback_of(frame):
-            return frame.f_locals["self"]
-        frame = frame.f_back
-    return None
+    callbacks = (each.f_locals["self"] for each in frames_from(frame) if callback_of(each))
+    return next(callbacks, None)

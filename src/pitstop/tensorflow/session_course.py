@@ -5,14 +5,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, NoReturn, Protocol
 
 from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, Position, not_exact
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
+from pitstop.engine.witness import frames_from
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
 from pitstop.exit_codes import EXIT_TERMINATED
 from pitstop.link.beacon import Phase
@@ -26,7 +28,6 @@ _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name 
 _OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
-"""The exit code of a script that was stopped, and of which nothing is saved."""
 
 
 class Supervisor(Protocol):
@@ -93,12 +94,8 @@ class LoopHead:
 
 
 def _callers() -> tuple[tuple[CodeType, int], ...]:
-    frame: FrameType | None = sys._getframe(_OWN_FRAMES)
-    places: list[tuple[CodeType, int]] = []
-    while frame is not None and len(places) < _MOST_FRAMES:
-        places.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(places)
+    callers = islice(frames_from(sys._getframe(_OWN_FRAMES)), _MOST_FRAMES)
+    return tuple((frame.f_code, frame.f_lineno) for frame in callers)
 
 
 class SessionCourse:
