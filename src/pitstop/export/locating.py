@@ -8,7 +8,7 @@ from pathlib import Path
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.export import host
-from pitstop.export.host import Host, Script, Source, choose
+from pitstop.export.host import Host, Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
@@ -40,14 +40,18 @@ def find_nan(
         if source is not None:
             stack.enter_context(closing(source))
         from_step = source.manifest.info.step if source else 0
-        say(f"running the script from {_place(from_step)} up to step {wanted:,}.")
+        place = f"the checkpoint of step {from_step:,}" if from_step else "its beginning"
+        say(f"running the script from {place} up to step {wanted:,}.")
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-nan-")))
         log = scratch / "output.log"
         script = host.script_of(folder, attempt, log, command)
-        located = _run_script(script, source, Settings(find_nan_step=wanted), scratch)
+        outcome = Host(Settings(find_nan_step=wanted), scratch, source).run(script)
+        located = [each for each in outcome.events if isinstance(each, events.NonFiniteLocated)]
+        if not located:
+            raise host.failure(outcome, log, _REMEDY)
     with Journal(folder.attempt_dir(attempt) / FOUND_FILE, attempt) as found:
-        found.append(located)
-    return Found(located, attempt, from_step)
+        found.append(located[-1])
+    return Found(located[-1], attempt, from_step)
 
 
 def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
@@ -87,17 +91,3 @@ def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> S
         except CheckpointCorrupt as damage:
             say(f"{name} is damaged ({damage.reason}); using the one before it.")
     return None
-
-
-def _place(step: int) -> str:
-    return f"the checkpoint of step {step:,}" if step else "its beginning"
-
-
-def _run_script(
-    script: Script, source: Source | None, settings: Settings, scratch: Path
-) -> events.NonFiniteLocated:
-    outcome = Host(settings, scratch, source).run(script)
-    located = [each for each in outcome.events if isinstance(each, events.NonFiniteLocated)]
-    if located:
-        return located[-1]
-    raise host.failure(outcome, script.log, _REMEDY)
