@@ -138,5 +138,4 @@ def _member(key: str, item: JsonValue) -> JsonValue:
 
 
 def _masked_bytes(data: bytes) -> bytes:
-    text = data.decode("latin-1")
-    return masked(text).encode("latin-1") if _MAY_HOLD_ONE.search(text) else data
+    return masked(data.decode("latin-1")).encode("latin-1")

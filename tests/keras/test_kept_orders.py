@@ -101,7 +101,7 @@ def test_training_goes_on_in_its_order(name: str, created: int, drawn: int) -> N
     state = {"fit": {"input": described, "objects": empty}}
     saved: Any = SimpleNamespace(state=state, tensors=arrays, position=position)
     resumed = reading(_made(FILLED[name]), fresh=True)
-    resumed.adopt(saved)
+    resumed.state.replay_instead(described)
     resumed.prepare(saved)
     resumed.restore(saved, lambda _: None)
     assert _read(resumed.iterator) == _read(stopped.iterator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,7 +70,7 @@ def test_another_reader_of_the_same_shuffle_races() -> None:
     one, two = rows.batch(2), rows.batch(3)
     first = RepeatedShuffles(one, in_parts=True)
     first.begin()
-    other = RepeatedShuffles.of(SimpleNamespace(_distributed_dataset=two, steps_per_epoch=None))
+    other = RepeatedShuffles(two, in_parts=False)
     other.begin()
     assert first.are_raced(iterators=1)
     assert other.are_raced(iterators=1)

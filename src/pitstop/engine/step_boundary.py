@@ -36,7 +36,9 @@ class StepClock:
     def lap(self, seconds: float) -> float | None:
         """Counts a step; what the last snapshot cost, once the steps it slowed have ended."""
         if not self._awaited:
-            self._learn(seconds)
+            known = self.typical_seconds if self._undisturbed else seconds
+            self._undisturbed = True
+            self.typical_seconds = known + _SMOOTHING * (seconds - known)
             return None
         if not self._undisturbed:
             self.typical_seconds = min(self.typical_seconds or seconds, seconds)
@@ -51,11 +53,6 @@ class StepClock:
         self._awaited = 0
         self._slowed.clear()
         return max(0.0, lost_seconds)
-
-    def _learn(self, seconds: float) -> None:
-        known = self.typical_seconds if self._undisturbed else seconds
-        self._undisturbed = True
-        self.typical_seconds = known + _SMOOTHING * (seconds - known)
 
 
 class StepBoundary:

@@ -131,7 +131,7 @@ class Continuation:
     @restoring
     def check_input(self) -> None:
         """Compares the input with the saved one; `Refused` for another layout."""
-        self._run.input.adopt(self._saved)
+        self._run.input.state.replay_instead(self._saved.state["fit"]["input"])
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
             what = f"the training data's {name}"

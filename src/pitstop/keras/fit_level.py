@@ -129,11 +129,6 @@ class RepeatedShuffles:
         """Looks for them; `in_parts` for a reader that stops before the end of the data."""
         self.found = pipeline.shuffles_read_ahead(dataset, in_parts=in_parts)
 
-    @classmethod
-    def of(cls, source: Any) -> RepeatedShuffles:
-        dataset = pipeline.of_one_device(source._distributed_dataset)
-        return cls(dataset, in_parts=bool(source.steps_per_epoch))
-
     def begin(self) -> None:
         for shuffle in self.found:
             _READERS[shuffle] = _READERS.get(shuffle, 0) + 1

@@ -14,6 +14,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.training import Training
 from pitstop.link.settings import ENV_SMALL_BUFFERS
+from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -60,7 +61,8 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
 
 @observing(spoils=True)
 def _count_shuffles(epoch_iterator: Any) -> None:
-    RepeatedShuffles.of(epoch_iterator).begin()
+    dataset = pipeline.of_one_device(epoch_iterator._distributed_dataset)
+    RepeatedShuffles(dataset, in_parts=bool(epoch_iterator.steps_per_epoch)).begin()
 
 
 def _fresh_iterator(run: FitRun, source: Any) -> Any:

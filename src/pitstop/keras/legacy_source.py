@@ -87,10 +87,6 @@ class LegacySource:
         return self.handler._dataset
 
     @property
-    def num_batches(self) -> int | None:
-        return self._num_batches
-
-    @property
     def _num_batches(self) -> int | None:
         batches: int | None = self.handler._inferred_steps
         return batches
@@ -100,6 +96,8 @@ class LegacySource:
         # What the size of the data says stands; the first epoch tells that of others.
         if self.handler._inferred_steps is None:
             self.handler._inferred_steps = batches
+
+    num_batches = _num_batches
 
     @property
     def _steps_seen(self) -> int:

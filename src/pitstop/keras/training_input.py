@@ -74,7 +74,7 @@ class TrainingInput:
         self.bad_records = BadRecords(
             may_skip=skips_bad_records and input_state.goes_on_behind_an_error(self.dataset)
         )
-        self._shuffles = RepeatedShuffles.of(source)
+        self._shuffles = RepeatedShuffles(self.dataset, in_parts=bool(source.steps_per_epoch))
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
 
@@ -175,9 +175,6 @@ class TrainingInput:
         if self.dataset is read:
             return iter(batches)
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
-
-    def adopt(self, saved: SavedState) -> None:
-        self.state.replay_instead(saved.state["fit"]["input"])
 
     def prepare(self, saved: SavedState) -> None:
         described = saved.state["fit"]["input"]

@@ -51,7 +51,7 @@ class LoopState:
         own = {
             "loop": {
                 "objects": {name: described for name, (described, _) in captured.items()},
-                "built": encoder.encode(self._models.forms()),
+                "built": encoder.encode(self._models.forms),
                 "metrics": encoder.encode(dict(metrics)),
             },
         }
@@ -121,7 +121,7 @@ class BuiltModels:
     def __init__(self, objects: Mapping[str, Any], names: Naming) -> None:
         found = leaves_of(objects) if "keras" in sys.modules else ()
         self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
-        self._forms: dict[str, Any] = {}
+        self.forms: dict[str, Any] = {}
         if self._models:
             # Only now: a script without Keras must not pay for its import.
             from pitstop.keras import private  # noqa: PLC0415
@@ -129,19 +129,16 @@ class BuiltModels:
             private.on_train_batch(self._trains)
             private.watch_names(names)
 
-    def forms(self) -> dict[str, Any]:
-        return self._forms
-
     def build(self, forms: Mapping[str, Any]) -> None:
         for name, form in forms.items():
             if name in self._models:
                 self._models[name].train_on_batch(*tf.nest.map_structure(_zeros, form))
 
     def _trains(self, model: Any, batch: tuple[Any, ...]) -> None:
-        if len(self._forms) < len(self._models):
+        if len(self.forms) < len(self._models):
             for name, each in self._models.items():
                 if each is model:
-                    self._forms[name] = tf.nest.map_structure(_form, batch)
+                    self.forms[name] = tf.nest.map_structure(_form, batch)
 
 
 def _form(array: Any) -> str | None:

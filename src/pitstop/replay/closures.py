@@ -50,7 +50,8 @@ class Closures:
         if self._unrecorded.pop(number, None) is None:
             return None
         with suppress(NotRecordable):
-            return _entry(number, value)
+            form, data = values.flatten(value)
+            return RecordEntry(RecordKind.RESULT, _RESULT, form, memoryview(data), given=number)
         return None
 
     def unrecorded(self) -> Iterable[RecordEntry]:
@@ -129,8 +130,3 @@ class CoordinatorCall(Call):
     @property
     def name(self) -> str:
         return self.method
-
-
-def _entry(number: int, value: Any) -> RecordEntry:
-    form, data = values.flatten(value)
-    return RecordEntry(RecordKind.RESULT, _RESULT, form, memoryview(data), given=number)

@@ -50,7 +50,7 @@ def begin_from(path: str, trainables: Trainables) -> Begun:
         case Format.SAFETENSORS:
             return _from_names(file.path, stored_values.of_safetensors(file.path), trainables)
     values = stored_values.of_bundle(file.path)
-    read = _from_objects if stored_values.has_objects(values) else _from_names
+    read = _from_objects if stored_values.OBJECT_GRAPH in values else _from_names
     return read(file.path, values, trainables)
 
 

@@ -15,7 +15,7 @@ from pitstop.record import Frozen
 from pitstop.store.image import DTYPE_NAMES, parse_image
 
 _REMEDY = "Copy or export it again."
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _OPTIMIZER_VARIABLES = "_variables"
 _SAVE_COUNTER = "save_counter"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -74,15 +74,11 @@ def of_bundle(prefix: Path) -> dict[str, StoredValue]:
     }
 
 
-def has_objects(values: Mapping[str, StoredValue]) -> bool:
-    return _OBJECT_GRAPH in values
-
-
 class ObjectGraph:
     """The objects of a `tf.train.Checkpoint` by attribute; tensors have the shortest name only."""
 
     def __init__(self, values: Mapping[str, StoredValue]) -> None:
-        self._graph = TrackableObjectGraph.FromString(values[_OBJECT_GRAPH].read())
+        self._graph = TrackableObjectGraph.FromString(values[OBJECT_GRAPH].read())
 
     @property
     def roots(self) -> list[str]:

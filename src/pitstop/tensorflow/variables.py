@@ -206,11 +206,8 @@ class VariableRegistry:
                     "trainable": bool(variable.trainable),
                 }
             )
-        state = {"variables": described, "created": self._counts()}
-        return HeldVariables(tensors, state, refused)
-
-    def _counts(self) -> dict[str, Any]:
-        return {"variables": len(self._created), "names": self.naming.counts()}
+        counts = {"variables": len(self._created), "names": self.naming.counts()}
+        return HeldVariables(tensors, {"variables": described, "created": counts}, refused)
 
     def missing(self, saved: SavedState, path_of: PathOf = no_path) -> bool:
         """Whether the state holds variables that are not created yet, or not the model's yet."""

@@ -112,7 +112,7 @@ class Refill:
         self._live = names.objects()
         self._has_made = False
         contents = [node.content for node in baseline.values() if node.kind != "array"]
-        self._own_folders = folders_named_in(contents)
+        self._own_folders = [Path.cwd(), *(_absolute(text).parent for text in _paths(contents))]
 
     def all(self, wanted: Nodes) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
@@ -252,10 +252,6 @@ def _can_become(value: Any, known: Node, node: Node) -> bool:
         return False
     is_alike = (value.dtype, value.shape) == (saved.dtype, saved.shape)
     return is_alike and value.flags.writeable
-
-
-def folders_named_in(value: Any) -> list[Path]:
-    return [Path.cwd(), *(_absolute(text).parent for text in _paths(value))]
 
 
 def foreign_path(value: Any, own: list[Path]) -> str:

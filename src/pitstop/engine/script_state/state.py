@@ -296,11 +296,8 @@ def _together(rest: Nodes, data: Nodes) -> dict[str, Node]:
 def _common(node: Node, now: Node) -> Node:
     if node.kind not in holder.FIELDS:
         return node
-    return Node(
-        node.kind,
-        node.form,
-        {key: node.content[key] for key in node.content.keys() & now.content.keys()},
-    )
+    both = {key: node.content[key] for key in node.content.keys() & now.content.keys()}
+    return Node(node.kind, node.form, both)
 
 
 def _differs(node: Node, before: Node) -> bool:
