@@ -58,12 +58,8 @@ class EagerSteps:
     @observing(spoils=True)
     def wrote(self, variable: Any) -> None:
         """The script changed a variable: a step, with gradients; raises `TrainingStopped`."""
-        if not (self._gradients_taken and variable.trainable) or self._records():
-            return
-        if self._in_replica():
-            self._replicas_train = True
-        elif self._listens():
-            self._count()
+        if self._gradients_taken and variable.trainable and not self._records():
+            self.applies_gradients()
 
     def _in_replica(self) -> bool:
         return bool(self.waiting) and bool(tf.executing_eagerly())
