@@ -62,12 +62,12 @@ def _after(
     **kwargs: Any,
 ) -> None:
     original(*args, **kwargs)
-    supervisor.take(role, *place_of(args[0]))
+    supervisor.take(role, *_found(place_of, args[0]))
 
 
 def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> Any:
     """Ends the process when the training is over: `join` itself never returns."""
-    supervisor.take("server", *_place_of(server))
+    supervisor.take("server", *_found(_place_of, server))
     exit_code = supervisor.serve()
     if exit_code is not None and threading.current_thread() is threading.main_thread():
         supervisor.leave(exit_code)
@@ -83,25 +83,19 @@ def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwar
 
 
 def _take(supervisor: Supervisor, role: str, resolver: Any) -> None:
-    cluster, task = _place_of_resolver(resolver)
+    cluster, task = _found(_place_of_resolver, resolver)
     if task:
         supervisor.take(role, cluster, task)
 
 
-def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
-    """The same, which finds nothing where it fails: the script is not to notice."""
-
-    @functools.wraps(find)
-    def found(owner: Any) -> _Place:
-        try:
-            return find(owner)
-        except Exception:  # noqa: BLE001 - a class of another version, or of the script's own
-            return {}, ""
-
-    return found
+def _found(place_of: Callable[[Any], _Place], owner: Any) -> _Place:
+    """Nothing where it fails: the script is not to notice."""
+    try:
+        return place_of(owner)
+    except Exception:  # noqa: BLE001 - a class of another version, or of the script's own
+        return {}, ""
 
 
-@_or_unknown
 def _place_of_coordinator(coordinator: Any) -> _Place:
     """All tasks of its cluster, and its own; TensorFlow 2.21 does not tell."""
     resolver = coordinator.strategy.cluster_resolver
@@ -110,7 +104,6 @@ def _place_of_coordinator(coordinator: Any) -> _Place:
     return resolver.cluster_spec().as_dict(), task
 
 
-@_or_unknown
 def _place_of_resolver(resolver: Any) -> _Place:
     """All tasks of the cluster of a strategy, and its own; nothing where it is alone."""
     resolver = resolver or tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -119,7 +112,6 @@ def _place_of_resolver(resolver: Any) -> _Place:
     return (cluster, f"{kind} {index}") if cluster and kind else ({}, "")
 
 
-@_or_unknown
 def _place_of(server: Any) -> _Place:
     known = server.server_def
     jobs = {
