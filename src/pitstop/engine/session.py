@@ -44,7 +44,7 @@ class Session:
         self.losses = LossWatch(self._not_finite)
         # tells the flight recorder what only this process sees
         self.vitals = Vitals(self._supervisor.send, self.settings.flight_seconds)
-        self.snapshots = Snapshots(self._supervisor, self.settings, self.trainings, welcome)
+        self.snapshots = Snapshots(self._supervisor, self.trainings, welcome)
         self.refusal = welcome.refusal  # why it may not go on; empty where it may
         self.kernel = False  # the process is a notebook's kernel, which no stop ends
         self.exit_called = False  # by the script, which may still go on

@@ -18,7 +18,6 @@ from pitstop.engine.trainings import Trainings
 from pitstop.events import CheckpointFailed, StopRequested, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
 from pitstop.link.messages import ArenaOffer, Welcome
-from pitstop.link.settings import Settings
 from pitstop.machine.memory import available_bytes
 from pitstop.machine.own_process import age_ns
 from pitstop.snapshot.arena import Arena
@@ -47,15 +46,11 @@ class Snapshots:
     """
 
     def __init__(
-        self,
-        supervisor: SupervisorConnection,
-        settings: Settings,
-        trainings: Trainings,
-        welcome: Welcome,
+        self, supervisor: SupervisorConnection, trainings: Trainings, welcome: Welcome
     ) -> None:
         self._supervisor = supervisor
         self._beacon = beacon = supervisor.beacon
-        self._settings = settings
+        self._settings = settings = welcome.settings
         self._trainings = trainings
         self.bests = BestWatch(settings.keep_best, settings.saved_metrics)
         share = settings.overhead * _HOLDS_SHARE
