@@ -42,7 +42,7 @@ def test_the_size_at_the_cut_counts_what_is_still_in_a_buffer(board: Any) -> Non
 def test_files_of_others_are_none_of_ours(board: Any, tmp_path: Path) -> None:
     write(board, 0)
     (tmp_path / "train" / "events.out.tfevents.1700000000.host.1.0.v2").write_bytes(b"x")
-    assert len(event_files.present(EventFiles().capture([board]))) == 2
+    assert len(event_files.present(EventFiles().capture([board])["folders"])) == 2
     assert len(EventFiles().capture([board])["sizes"]) == 1
 
 

@@ -94,7 +94,7 @@ class Continuation:
         self.finished_seconds = 0.0  # when the training ended that is not run again
         self._files = open_files.keep(saved.state["fit"]["files"])
         self._events = saved.state["fit"]["events"]
-        self._old_events = event_files.present(self._events)
+        self._old_events = event_files.present(self._events["folders"])
         self.settings = ChangedSettings(run.model, run.listed_callbacks(), course)
         self.settings.hold()
         # Before `fit` looks at its data: the streams as they were there.

@@ -97,17 +97,13 @@ class EventFiles:
                 writer.flush()
         folders = [str(each) for each in absolute_folders(callbacks)]
         own = EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
-        paths = [path for path in _event_files(folders) if own.began(path)]
+        paths = [path for path in present(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]
         sizes = {str(path): path.stat().st_size for path in paths if path.is_file()}
         return {"folders": folders, "time_seconds": time.time(), "sizes": sizes}
 
     def adopt(self, cuts: Iterable[FileCut]) -> None:
         self._earlier = {str(cut.path) for cut in cuts if cut.size_bytes is not None}
-
-
-def present(saved: dict[str, Any]) -> list[Path]:
-    return _event_files(saved["folders"])
 
 
 def plan(
@@ -142,6 +138,6 @@ def apply(cuts: Iterable[FileCut]) -> None:
             os.truncate(cut.path, cut.size_bytes)
 
 
-def _event_files(folders: Iterable[str]) -> list[Path]:
+def present(folders: Iterable[str]) -> list[Path]:
     found = [path for folder in sorted(set(folders)) for path in sorted(Path(folder).glob("*"))]
     return [path for path in found if _NAME.fullmatch(path.name)]
