@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+Original = Callable[..., Any]  # a function in whose place code of ours runs
 Around = Callable[..., Any]
 """What runs in the place of a function: given that function, and the arguments of the call."""
 

@@ -14,6 +14,7 @@ from pitstop.record import Frozen
 RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
 EPOCHS = "epochs"
+_Points = Sequence[RestorePoint]
 
 
 class TrainingVerdict(enum.Enum):
@@ -35,7 +36,7 @@ class TrainingMatch(Frozen):
     differences: tuple[Difference, ...] = ()
 
 
-def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False) -> TrainingMatch:
+def match(now: Identity, saved: _Points, *, strayed: bool = False) -> TrainingMatch:
     if now.cells:
         return _match_cells(now, saved)
     if strayed:
@@ -44,7 +45,7 @@ def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False
     return _match(now, saved)
 
 
-def _match_cells(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
+def _match_cells(now: Identity, saved: _Points) -> TrainingMatch:
     """The first that is the same in every part; the order in which cells run proves nothing."""
     for each in saved:
         before = each.identity
@@ -53,7 +54,7 @@ def _match_cells(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
     return _another(now, saved)
 
 
-def _match(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
+def _match(now: Identity, saved: _Points) -> TrainingMatch:
     same = [each for each in saved if _is_at_its_place(now, each, saved)]
     same += [each for each in saved if _computes_the_same(now, each.identity)]
     if same:
@@ -71,9 +72,7 @@ def _match(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
     return _another(now, saved)
 
 
-def _is_but_for_epochs(
-    now: Identity, training: RestorePoint, saved: Sequence[RestorePoint]
-) -> bool:
+def _is_but_for_epochs(now: Identity, training: RestorePoint, saved: _Points) -> bool:
     before = training.identity
     alike = replace(now, settings={**now.settings, EPOCHS: before.settings.get(EPOCHS, "")})
     if alike == now or what_differs(before, alike):
@@ -87,10 +86,7 @@ def _is_but_for_epochs(
 
 
 def _verdict_of(
-    now: Identity,
-    training: RestorePoint,
-    found: Sequence[Difference],
-    saved: Sequence[RestorePoint],
+    now: Identity, training: RestorePoint, found: Sequence[Difference], saved: _Points
 ) -> TrainingVerdict:
     before = training.identity
     names = {each.name for each in found}
@@ -120,7 +116,7 @@ def is_changed(now: Identity, before: Identity) -> bool:
     return (now.program, now.command) != (before.program, before.command)
 
 
-def is_same_call(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
+def is_same_call(now: Identity, before: Identity, saved: _Points) -> bool:
     if not _stands_where(now, before, saved):
         return False
     return _is_alone(now, saved) or (now.ordinal, now.visit) == (before.ordinal, before.visit)
@@ -131,7 +127,7 @@ def replaces(now: Identity, before: Identity) -> bool:
     return places[0] == places[1] and (now.complete or is_changed(now, before))
 
 
-def _stands_where(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
+def _stands_where(now: Identity, before: Identity, saved: _Points) -> bool:
     if (now.frames, now.counters) != (before.frames, before.counters):
         return False
     if now.process != before.process and not now.arguments:
@@ -143,11 +139,11 @@ def _stands_where(now: Identity, before: Identity, saved: Sequence[RestorePoint]
     )
 
 
-def _is_alone(now: Identity, saved: Sequence[RestorePoint]) -> bool:
+def _is_alone(now: Identity, saved: _Points) -> bool:
     return now.complete and sum(_stands_where(now, each.identity, saved) for each in saved) == 1
 
 
-def _is_at_its_place(now: Identity, training: RestorePoint, saved: Sequence[RestorePoint]) -> bool:
+def _is_at_its_place(now: Identity, training: RestorePoint, saved: _Points) -> bool:
     before = training.identity
     if what_differs(before, now) or not is_same_call(now, before, saved):
         return False
@@ -178,7 +174,7 @@ def _is_proven(now: Identity, before: Identity) -> bool:
     return reads_the_same and (moved or now.values == before.values)
 
 
-def _another(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
+def _another(now: Identity, saved: _Points) -> TrainingMatch:
     def distance(training: RestorePoint) -> tuple[bool, bool, int]:
         before = training.identity
         found = what_differs(before, now)

@@ -21,7 +21,7 @@ from typing import Any
 
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.events import (
     SIGNALLING,
     Event,
@@ -38,6 +38,7 @@ _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 CallbackOf = Callable[[FrameType], str]
 """Gives the class of the callback that runs in a frame; empty where none does."""
 
+_Trace = TracebackType | None
 _QUITTERS = ("exit", "quit")
 _END_NOBODY = frozenset(
     {0, *map(int, (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH))}
@@ -79,11 +80,11 @@ class ExitWatch:
         self._on_kill(SIGNALLING[2], (self._pid, number), None)
         original(number)
 
-    def _exit(self, how: str, original: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    def _exit(self, how: str, original: Original, *arguments: Any, **named: Any) -> Any:
         self._tell(how, next(iter((*arguments, *named.values())), None))
         return original(*arguments, **named)
 
-    def _quit(self, original: Callable[..., None], quitter: Any, code: Any = None) -> None:
+    def _quit(self, original: Original, quitter: Any, code: Any = None) -> None:
         self._tell(quitter.name, code)
         original(quitter, code)
 
@@ -193,14 +194,14 @@ def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+def without_own_frames(trace: _Trace) -> _Trace:
     kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
     for link, following in zip_longest(kept, kept[1:]):
         link.tb_next = following
     return kept[0] if kept else None
 
 
-def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
+def _links(trace: _Trace) -> Iterator[TracebackType]:
     while trace is not None:
         yield trace
         trace = trace.tb_next
@@ -256,9 +257,7 @@ class Witness:
         sys.excepthook = self._on_exception
         atexit.register(self._on_exit)
 
-    def _on_exception(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def _on_exception(self, kind: type[BaseException], error: BaseException, trace: _Trace) -> None:
         observing()(clean)(error)
         trace = error.__traceback__
         try:
@@ -268,9 +267,7 @@ class Witness:
             self._excepthook(kind, error, trace)
 
     @observing()
-    def _tell(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def _tell(self, kind: type[BaseException], error: BaseException, trace: _Trace) -> None:
         frames = list(traceback.walk_tb(trace))
         file, line, function = innermost_user_frame(frames)
         callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]

@@ -15,6 +15,7 @@ from pitstop.keras.packages import kinds
 
 _DISPLAY_ONLY = ("ProgbarLogger",)
 _GONE = "(gone) "
+_Described = Sequence[Mapping[str, Any]]  # callbacks, as a saved state lists them
 
 
 def named(callbacks: Sequence[Any]) -> dict[str, Any]:
@@ -40,10 +41,7 @@ def taken_out(
 
 
 def put_in(
-    cut: Saved,
-    described: Sequence[Mapping[str, Any]],
-    callbacks: Sequence[Any],
-    nodes: Mapping[str, Any],
+    cut: Saved, described: _Described, callbacks: Sequence[Any], nodes: Mapping[str, Any]
 ) -> tuple[Saved, list[str]]:
     """The nodes of a cut with those `taken_out`, and a sentence for each callback that changed."""
     names = {id(each): name for name, each in nodes.items()}
@@ -61,7 +59,7 @@ def put_in(
     return _renamed(found, renamed), problems
 
 
-def new_kinds(callbacks: Sequence[Any], described: Sequence[Mapping[str, Any]]) -> list[str]:
+def new_kinds(callbacks: Sequence[Any], described: _Described) -> list[str]:
     known = {each["class"] for each in described}
     kinds = {type(each).__name__ for each in callbacks} - known
     return [f"{kind} is new" for kind in sorted(kinds)]
@@ -104,9 +102,7 @@ def numbered(callbacks: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def matched(
-    saved: Sequence[Mapping[str, Any]], callbacks: Sequence[Any]
-) -> list[tuple[Mapping[str, Any], Any]]:
+def matched(saved: _Described, callbacks: Sequence[Any]) -> list[tuple[Mapping[str, Any], Any]]:
     left = list(callbacks)
     found: dict[int, Any] = {}
     pairs = ((_likeness(each, other), at, other) for at, each in enumerate(saved) for other in left)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
 from pitstop.keras import stop_training
@@ -82,7 +83,7 @@ class Instrumentation:
             self._notifies = True
             private.on_traced_op({OpKind.RANDOM: self.note_random_op})
 
-    def _led_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _led_fit(self, original: Original) -> Callable[..., Any]:
         def fit(model: Any, *args: Any, **kwargs: Any) -> Any:
             training = self.begin()
             if training is None:
@@ -92,7 +93,7 @@ class Instrumentation:
 
         return fit
 
-    def _led(self, original: Callable[..., Any], around: Around) -> Callable[..., Any]:
+    def _led(self, original: Original, around: Around) -> Callable[..., Any]:
         @functools.wraps(original)
         def method(*args: Any, **kwargs: Any) -> Any:
             training = self.training
@@ -122,7 +123,7 @@ def of_process(socket_path: str) -> Instrumentation:
 def before(observe: Callable[..., None]) -> Around:
     observe = observing(spoils=True)(observe)
 
-    def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around(training: Training, original: Original, *args: Any, **kwargs: Any) -> Any:
         observe(training, *args, **kwargs)
         return original(*args, **kwargs)
 
@@ -132,7 +133,7 @@ def before(observe: Callable[..., None]) -> Around:
 def after(observe: Callable[..., None]) -> Around:
     observe = observing(spoils=True)(observe)
 
-    def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around(training: Training, original: Original, *args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
         observe(training, *args, **kwargs)
         return result

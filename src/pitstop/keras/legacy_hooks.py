@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original
 from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_level import RepeatedShuffles
@@ -122,7 +123,7 @@ def install(instrumentation: Instrumentation) -> None:
     instrumentation.lead(TRAINER, legacy_private.traceback_utils, (*_LED, *OBSERVED))
 
 
-def _sync(training: Training, original: Callable[..., Any], tensors: Any) -> Any:
+def _sync(training: Training, original: Original, tensors: Any) -> Any:
     if tensors is None:
         # A `fit` that goes on behind the last step of an epoch.
         tensors = training.logs_or_restored(tensors) or None
@@ -130,13 +131,13 @@ def _sync(training: Training, original: Callable[..., Any], tensors: Any) -> Any
 
 
 def _slice_inputs(
-    training: Training, original: Callable[..., Any], adapter: Any, indices: Any, inputs: Any
+    training: Training, original: Original, adapter: Any, indices: Any, inputs: Any
 ) -> Any:
     batches = training.batches_to_skip(adapter)
     return original(adapter, indices.skip(batches) if batches else indices, inputs)
 
 
-def _standardized(_: Training, original: Callable[..., Any], adapter: Any, data: Any) -> Any:
+def _standardized(_: Training, original: Original, adapter: Any, data: Any) -> Any:
     batch = original(adapter, data)
     if not hasattr(adapter, SHAPES):
         setattr(adapter, SHAPES, tuple(map(np.shape, tf.nest.flatten(batch))))

@@ -21,7 +21,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, layers_of, moved_method
 from pitstop.tensorflow.naming import Naming
@@ -109,7 +109,7 @@ def warn_as_keras() -> None:
 
 def hold_few_batches() -> None:
     def make(
-        original: Callable[..., None],
+        original: Original,
         queue: Any,
         py_dataset: Any,
         workers: int = 1,
@@ -241,7 +241,7 @@ def watch_names(names: Naming) -> None:
     if names.is_told_by("keras"):
         return
 
-    def initialize(original: Callable[..., Any], variable: Any, value: Any) -> Any:
+    def initialize(original: Original, variable: Any, value: Any) -> Any:
         with names.creating(variable.path):
             return original(variable, value)
 
@@ -261,7 +261,7 @@ def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
 
     def train(
-        original: Callable[..., Any],
+        original: Original,
         model: Any,
         x: Any,
         y: Any = None,

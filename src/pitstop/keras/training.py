@@ -1,7 +1,7 @@
 """The training of this process: which `fit` runs, what it continues, who stopped it."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from types import FrameType
 from typing import Any
@@ -10,6 +10,7 @@ from pitstop.engine import saved_state
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
@@ -89,7 +90,7 @@ class Training:
 
     # -- a fit begins and ends -----------------------------------------------------
 
-    def fit(self, original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
+    def fit(self, original: Original, model: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
         if self.session.snapshots.stopped:
             return self._train_nothing(model)
@@ -125,11 +126,7 @@ class Training:
         return history
 
     def _led(
-        self,
-        run: FitRun,
-        original: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        self, run: FitRun, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         try:
             with StopSignals(self.session) if self.session.snapshots.alone else nullcontext():
@@ -229,7 +226,7 @@ class Training:
 
     # -- what Keras tells while it runs ----------------------------------------------
 
-    def train_begins(self, begin: Callable[..., None], callbacks: Any, logs: Any = None) -> None:
+    def train_begins(self, begin: Original, callbacks: Any, logs: Any = None) -> None:
         run = self.run
         if run is None or run.callbacks is not None or callbacks.model is not run.model:
             begin(callbacks, logs)

@@ -2,14 +2,14 @@
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import h5py
 import tensorflow as tf
 
 from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
 from pitstop.replay.recorder import OpenSession, Recorder
@@ -18,7 +18,6 @@ from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
 
-_Original = Callable[..., Any]
 WATCHED_METHODS = ("train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
 
 
@@ -57,14 +56,14 @@ def _watch_coordinators(recorder: Recorder) -> None:
     SCHEDULE.watch(owner.join, recorder.fetched)
     closures, done = Closures(SCHEDULE), owner.done
 
-    def construct(original: _Original, coordinator: Any, *args: Any, **kwargs: Any) -> None:
+    def construct(original: Original, coordinator: Any, *args: Any, **kwargs: Any) -> None:
         # Threads that send closures begin in it.
         recorder.coordinates(closures)
         original(coordinator, *args, **kwargs)
         SCHEDULE.add(coordinator)
 
     def schedule(
-        original: _Original, coordinator: Any, fn: Any, args: Any = None, kwargs: Any = None
+        original: Original, coordinator: Any, fn: Any, args: Any = None, kwargs: Any = None
     ) -> Any:
         send = functools.partial(original, coordinator, fn, args, kwargs)
         if not private.is_function(fn):
@@ -81,12 +80,12 @@ def _watch_coordinators(recorder: Recorder) -> None:
 
 
 def _run_replicas(
-    recorder: Recorder, original: _Original, strategy: Any, /, *args: Any, **kwargs: Any
+    recorder: Recorder, original: Original, strategy: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
     return recorder.eager.replicates(functools.partial(original, strategy, *args, **kwargs))
 
 
-def _wait(recorder: Recorder, name: str, original: _Original, coordinator: Any) -> Any:
+def _wait(recorder: Recorder, name: str, original: Original, coordinator: Any) -> Any:
     run = functools.partial(SCHEDULE.ask, functools.partial(original, coordinator))
     call = CoordinatorCall(coordinator, run, (), {}, name)
     return recorder.call(call) if recorder.listens() else run()
@@ -108,7 +107,7 @@ def _watch_readers() -> None:
 
 
 def _open_h5(
-    original: _Original, file: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any
+    original: Original, file: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any
 ) -> None:
     if mode in ("r", "r+", "a") and isinstance(name, str | os.PathLike):
         EARLIER.note(str(name), is_only_read=mode == "r")
@@ -125,7 +124,7 @@ def _led(recorder: Recorder, call: Call) -> Any:
 
 
 def _call_function(
-    recorder: Recorder, original: _Original, function: Any, /, *args: Any, **kwargs: Any
+    recorder: Recorder, original: Original, function: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
     run = functools.partial(original, function, *args, **kwargs)
     if private.runs_eagerly(function) or not tf.executing_eagerly():
@@ -134,19 +133,19 @@ def _call_function(
 
 
 def _call_method(
-    recorder: Recorder, name: str, original: _Original, model: Any, /, *args: Any, **kwargs: Any
+    recorder: Recorder, name: str, original: Original, model: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
     run = functools.partial(original, model, *args, **kwargs)
     return _led(recorder, MethodCall(model, run, args, kwargs, name))
 
 
-def _fit(recorder: Recorder, original: _Original, model: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _fit(recorder: Recorder, original: Original, model: Any, /, *args: Any, **kwargs: Any) -> Any:
     run = functools.partial(original, model, *args, **kwargs)
     return recorder.aside(run) if recorder.listens() else run()
 
 
 def _apply(
-    recorder: Recorder, original: _Original, optimizer: Any, /, *args: Any, **kwargs: Any
+    recorder: Recorder, original: Original, optimizer: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
     with recorder.unheard():
         result = original(optimizer, *args, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.cluster.spec import ASSEMBLING, REPLICA
-from pitstop.engine.hooking import Around, hook
+from pitstop.engine.hooking import Around, Original, hook
 from pitstop.tensorflow import monitored_sessions, plain_sessions
 from pitstop.tensorflow.session_course import Supervisor
 
@@ -36,8 +36,8 @@ def watch(supervisor: Supervisor) -> None:
         _hook_at(name, "join", functools.partial(_before, supervisor, "server"))
 
 
-_Call = Callable[..., Any]
 _Place = tuple[Mapping[str, Any], str]
+_Find = Callable[[Any], _Place]
 
 
 def _hook_at(path: str, method: str, around: Around) -> None:
@@ -48,24 +48,21 @@ def _hook_at(path: str, method: str, around: Around) -> None:
         hook(owner, method, around)
 
 
-def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kwargs: Any) -> Any:
+def _before(
+    supervisor: Supervisor, role: str, original: Original, *args: Any, **kwargs: Any
+) -> Any:
     supervisor.take(role, {}, "")
     return original(*args, **kwargs)
 
 
 def _after(
-    supervisor: Supervisor,
-    role: str,
-    place_of: Callable[[Any], _Place],
-    original: _Call,
-    *args: Any,
-    **kwargs: Any,
+    supervisor: Supervisor, role: str, find: _Find, original: Original, *args: Any, **kwargs: Any
 ) -> None:
     original(*args, **kwargs)
-    supervisor.take(role, *_found(place_of, args[0]))
+    supervisor.take(role, *_found(find, args[0]))
 
 
-def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> Any:
+def _in_place_of_join(supervisor: Supervisor, original: Original, server: Any) -> Any:
     """Ends the process when the training is over: `join` itself never returns."""
     supervisor.take("server", *_found(_place_of, server))
     exit_code = supervisor.serve()
@@ -74,7 +71,7 @@ def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> A
     return original(server)
 
 
-def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+def _around_strategy(supervisor: Supervisor, original: Original, *args: Any, **kwargs: Any) -> None:
     given = (*args[1:], *kwargs.values())
     resolvers = (each for each in given if hasattr(each, "cluster_spec"))
     _take(supervisor, ASSEMBLING, next(resolvers, None))
@@ -88,10 +85,10 @@ def _take(supervisor: Supervisor, role: str, resolver: Any) -> None:
         supervisor.take(role, cluster, task)
 
 
-def _found(place_of: Callable[[Any], _Place], owner: Any) -> _Place:
+def _found(find: _Find, owner: Any) -> _Place:
     """Nothing where it fails: the script is not to notice."""
     try:
-        return place_of(owner)
+        return find(owner)
     except Exception:  # noqa: BLE001 - a class of another version, or of the script's own
         return {}, ""
 

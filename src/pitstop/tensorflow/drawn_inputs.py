@@ -14,7 +14,7 @@ from tensorflow.python.distribute import input_lib
 
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.tensorflow import pipeline
 
 NEEDED: tuple[tuple[Any, str], ...] = (
@@ -48,7 +48,7 @@ def is_drawing() -> bool:
 def on_draw(notify: Callable[[Any], None]) -> None:
     notify = observing(spoils=True)(notify)
 
-    def draw(original: Callable[..., Any], iterator: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(original: Original, iterator: Any, *args: Any, **kwargs: Any) -> Any:
         if _drawing.now or tf.executing_eagerly():
             return original(iterator, *args, **kwargs)
         notify(iterator)

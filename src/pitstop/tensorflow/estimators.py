@@ -5,17 +5,14 @@ Public names of TensorFlow 2.15 only.
 
 import functools
 import os
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from pitstop.cluster.spec import EVALUATOR, own_task
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.tensorflow.session_course import Supervisor
-
-_Call = Callable[..., Any]
 
 _seen: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 """The checkpoint that each Estimator has looked at last."""
@@ -33,13 +30,13 @@ def watch(supervisor: Supervisor) -> None:
     hook(older, "latest_checkpoint", functools.partial(_look, supervisor))
 
 
-def _begin(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> Any:
+def _begin(supervisor: Supervisor, original: Original, *args: Any, **kwargs: Any) -> Any:
     _seen.clear()
     supervisor.take(EVALUATOR, {}, "")
     return original(*args, **kwargs)
 
 
-def _look(supervisor: Supervisor, original: _Call, estimator: Any) -> Any:
+def _look(supervisor: Supervisor, original: Original, estimator: Any) -> Any:
     """In the place of `latest_checkpoint`, which is called before each evaluation."""
     found = original(estimator)
     if estimator in _seen and _seen[estimator] == found:

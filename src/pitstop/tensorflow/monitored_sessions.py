@@ -5,7 +5,6 @@ Public names of TensorFlow only. Such a session saves itself at its end.
 
 import functools
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,12 +13,10 @@ import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import FENCE, observing
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn, keeping
-
-_Call = Callable[..., Any]
 
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
@@ -81,16 +78,18 @@ def watch(supervisor: Supervisor) -> None:
             hook(session, method, _close)
 
 
-def _listen(original: _Call, hook: Any, *args: Any, **kwargs: Any) -> None:
-    if (call := _bound(original, hook, *args, **kwargs)) is not None:
-        folder = _folders[hook] = str(call.arguments.get("checkpoint_dir"))
+def _listen(original: Original, saver: Any, *args: Any, **kwargs: Any) -> None:
+    if (call := _bound(original, saver, *args, **kwargs)) is not None:
+        folder = _folders[saver] = str(call.arguments.get("checkpoint_dir"))
         listeners = call.arguments.get("listeners") or ()
         call.arguments["listeners"] = [*listeners, _SaveListener(folder)]
         args, kwargs = call.args[1:], call.kwargs
-    original(hook, *args, **kwargs)
+    original(saver, *args, **kwargs)
 
 
-def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
+def _open(
+    supervisor: Supervisor, original: Original, session: Any, *args: Any, **kwargs: Any
+) -> None:
     supervisor.take("monitored_session", {}, "")
     call = _bound(original, session, *args, **kwargs)
     opened = _opened(supervisor) if call is not None else None
@@ -111,7 +110,7 @@ def _opened(supervisor: Supervisor) -> Session | None:
         return None
 
 
-def _should_stop(original: _Call, session: Any) -> Any:
+def _should_stop(original: Original, session: Any) -> Any:
     course = _courses.get(session)
     if course is not None and course.left:
         return True
@@ -121,14 +120,14 @@ def _should_stop(original: _Call, session: Any) -> Any:
     return ended
 
 
-def _run(original: _Call, session: Any, *args: Any, **kwargs: Any) -> Any:
+def _run(original: Original, session: Any, *args: Any, **kwargs: Any) -> Any:
     course = _courses.get(session)
     if course is not None and course.is_due(asked=False):
         course.leave(session.close)
     return original(session, *args, **kwargs)
 
 
-def _close(original: _Call, session: Any, *args: Any) -> Any:
+def _close(original: Original, session: Any, *args: Any) -> Any:
     course = _courses.get(session)
     if course is not None and course.left:
         return None
@@ -139,7 +138,7 @@ def _close(original: _Call, session: Any, *args: Any) -> Any:
     return ended
 
 
-def _bound(original: _Call, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
+def _bound(original: Original, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
     """The arguments of a call by name; None for a mistake, which the call itself tells."""
     try:
         return inspect.signature(original).bind(*args, **kwargs)

@@ -1,7 +1,7 @@
 """The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.record import Frozen
 from pitstop.tensorflow import traced_ops
 
@@ -304,7 +304,7 @@ def reduce() -> None:
 def _read_less_ahead(kind: Any, name: str) -> None:
     signature = inspect.signature(kind.__init__)
 
-    def make(original: Callable[..., None], stage: Any, *args: Any, **kwargs: Any) -> None:
+    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
         bound = signature.bind(stage, *args, **kwargs)
         if bound.arguments[name] != 1:
             bound.arguments[name] = 1
@@ -315,7 +315,7 @@ def _read_less_ahead(kind: Any, name: str) -> None:
 
 
 def _make_cache(
-    original: Callable[..., None], stage: Any, input_dataset: Any, *args: Any, **kwargs: Any
+    original: Original, stage: Any, input_dataset: Any, *args: Any, **kwargs: Any
 ) -> None:
     original(stage, input_dataset, *args, **kwargs)
     if _keeps_what_is_read_again(stage):

@@ -23,13 +23,12 @@ import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import hook
+from pitstop.engine.hooking import Original, hook
 from pitstop.engine.state_capture import not_exact
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn
 
-_Call = Callable[..., Any]
 _KEYS = tf.compat.v1.GraphKeys
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 _CALLER = 2  # frames from the function in the place of a constructor to who constructs
@@ -66,7 +65,7 @@ class _Saved(Frozen):
 
     step: int
     folder: str
-    save: _Call
+    save: Callable[..., Any]
     ahead: int | None
 
 
@@ -225,7 +224,9 @@ def _note(folder: Path) -> None:
         _looked_in.add(folder.resolve())
 
 
-def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
+def _open(
+    supervisor: Supervisor, original: Original, session: Any, *args: Any, **kwargs: Any
+) -> None:
     original(session, *args, **kwargs)
     maker = str(sys._getframe(_CALLER).f_globals.get("__name__", ""))
     if maker.partition(".")[0] not in _FRAMEWORKS:
@@ -240,7 +241,7 @@ def _loop_of(session: Any) -> _Loop | None:
     return loop if threading.current_thread() is threading.main_thread() else None
 
 
-def _run(original: _Call, session: Any, *args: Any, **kwargs: Any) -> Any:
+def _run(original: Original, session: Any, *args: Any, **kwargs: Any) -> Any:
     if (loop := _loop_of(session)) is None:
         return original(session, *args, **kwargs)
     loop.look(args[0] if args else kwargs.get("fetches"))
@@ -251,14 +252,14 @@ def _run(original: _Call, session: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _close(original: _Call, session: Any) -> None:
+def _close(original: Original, session: Any) -> None:
     # Another thread closes it where an exception leaves its block.
     if (loop := _loop_of(session)) is not None:
         loop.closing()
     original(session)
 
 
-def _save(original: _Call, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> Any:
+def _save(original: Original, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> Any:
     if sess is None or (loop := _loops.get(sess)) is None:
         return original(saver, sess, *args, **kwargs)
     with loop.aside():
@@ -269,7 +270,7 @@ def _save(original: _Call, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> 
     return path
 
 
-def _restore(original: _Call, saver: Any, sess: Any, save_path: Any) -> None:
+def _restore(original: Original, saver: Any, sess: Any, save_path: Any) -> None:
     if sess is None or (loop := _loops.get(sess)) is None:
         original(saver, sess, save_path)
         return
@@ -278,7 +279,7 @@ def _restore(original: _Call, saver: Any, sess: Any, save_path: Any) -> None:
     loop.restored = saver, os.fsdecode(save_path)
 
 
-def _find(original: _Call, *args: Any, **kwargs: Any) -> Any:
+def _find(original: Original, *args: Any, **kwargs: Any) -> Any:
     folder = args[0] if args else kwargs.get("checkpoint_dir")
     trains = process_session.current() is not None
     if isinstance(folder, str | bytes | os.PathLike) and not trains:

@@ -29,7 +29,7 @@ from tensorflow.python.ops import (
 from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import Around, hook
+from pitstop.engine.hooking import Around, Original, hook
 from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, traced_ops
@@ -92,7 +92,7 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
     """Calls `notify` with every resource variable once it is initialised, not with reads of it."""
     notify = observing(spoils=True)(notify)
 
-    def create(original: Callable[..., None], variable: Any, *args: Any, **kwargs: Any) -> None:
+    def create(original: Original, variable: Any, *args: Any, **kwargs: Any) -> None:
         original(variable, *args, **kwargs)
         if not isinstance(variable, resource_variable_ops._UnreadVariable):
             notify(variable)
@@ -112,7 +112,7 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
     """Leads what writes the files of a `tf.train.Checkpoint` through `write`."""
 
     def save(
-        original: Callable[..., Any],
+        original: Original,
         saver: Any,
         file_prefix: Any,
         checkpoint_number: Any = None,
@@ -125,7 +125,7 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
         run = functools.partial(original, saver, file_prefix, checkpoint_number, **kwargs)
         return write(run, path)
 
-    def write_file(original: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    def write_file(original: Original, *args: Any, **kwargs: Any) -> None:
         write(functools.partial(original, *args, **kwargs), lambda: None)
 
     hook(checkpoint.TrackableSaver, "save", save)
@@ -143,9 +143,7 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
         if told is not None and not (kind is OpKind.INPUT and drawn_inputs.is_drawing()):
             told(op_type)
 
-    def create(
-        original: Callable[..., Any], graph: Any, op_type: str, *args: Any, **kwargs: Any
-    ) -> Any:
+    def create(original: Original, graph: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
         # The sixth argument, after inputs, dtypes, input_types and name.
         look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
         return original(graph, op_type, *args, **kwargs)

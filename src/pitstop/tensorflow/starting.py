@@ -168,10 +168,7 @@ def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -
 
 
 def _read_optimizers(
-    path: Path,
-    graph: ObjectGraph,
-    trainables: Trainables,
-    layout: Mapping[str, Any],
+    path: Path, graph: ObjectGraph, trainables: Trainables, layout: Mapping[str, Any]
 ) -> bool:
     """Reads the optimizers under their names, or as parts of their models; whether they fit."""
     optimizers = {

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops, stateful_random_ops
 
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import Around, hook
+from pitstop.engine.hooking import Around, Original, hook
 
 _WRITES = ("assign", "assign_add", "assign_sub")
 _WHOLE_READ = "_read_variable_op"
@@ -23,7 +23,7 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
                 told = behind if name == _WHOLE_READ else _nobody
                 hook(base, name, _read(before, told))
 
-    def skip(original: Callable[..., Any], generator: Any, variable: Any, delta: Any) -> Any:
+    def skip(original: Original, generator: Any, variable: Any, delta: Any) -> Any:
         before(variable)
         return original(generator, variable, delta)
 
@@ -47,7 +47,7 @@ def after_gradient(notify: Callable[[], None]) -> None:
 
 
 def _told_after(notify: Callable[[Any], None]) -> Around:
-    def call(original: Callable[..., Any], owner: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(original: Original, owner: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(owner, *args, **kwargs)
         notify(owner)
         return result
@@ -58,7 +58,7 @@ def _told_after(notify: Callable[[Any], None]) -> Around:
 def _read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> Around:
     before, behind = observing(spoils=True)(before), observing(spoils=True)(behind)
 
-    def read(original: Callable[..., Any], variable: Any, *args: Any, **kwargs: Any) -> Any:
+    def read(original: Original, variable: Any, *args: Any, **kwargs: Any) -> Any:
         before(variable)
         value = original(variable, *args, **kwargs)
         behind(variable, value)
