@@ -16,7 +16,9 @@ from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
-from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn, keeping
+from pitstop.tensorflow.session_course import SessionCourse, Supervisor, is_drawn, keeping
+
+_V1 = tf.compat.v1.train
 
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
@@ -44,7 +46,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
     @observing()
     def begin(self) -> None:
-        self._global_step = tf.compat.v1.train.get_global_step()
+        self._global_step = _V1.get_global_step()
 
     @observing()
     def after_create_session(self, session: Any, _coordinator: Any) -> None:
@@ -52,7 +54,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
     def before_run(self, _run_context: Any) -> Any:
         step = self._global_step
-        return None if step is None else tf.compat.v1.train.SessionRunArgs(step)
+        return None if step is None else _V1.SessionRunArgs(step)
 
     @observing()
     def after_run(self, _run_context: Any, run_values: Any) -> None:
@@ -67,9 +69,8 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
 
 def watch(supervisor: Supervisor) -> None:
-    v1 = tf.compat.v1.train
-    hook(v1.CheckpointSaverHook, "__init__", _listen)
-    for session in (v1.MonitoredSession, v1.SingularMonitoredSession):
+    hook(_V1.CheckpointSaverHook, "__init__", _listen)
+    for session in (_V1.MonitoredSession, _V1.SingularMonitoredSession):
         hook(session, "__init__", functools.partial(_open, supervisor))
         hook(session, "should_stop", _should_stop)
         for method in ("run", "run_step_fn"):
@@ -95,7 +96,10 @@ def _open(
     opened = _opened(supervisor) if call is not None else None
     if call is not None and opened is not None:
         hooks = list(call.arguments.get("hooks") or ())
-        kept = _keeping(hooks, call.arguments.get("session_creator"))
+        savers = [each for each in hooks if isinstance(each, _V1.CheckpointSaverHook)]
+        folder = _folders.get(savers[0], "") if savers else ""
+        by_chief = isinstance(call.arguments.get("session_creator"), _V1.WorkerSessionCreator)
+        kept = keeping(folder, saves=bool(savers), by_chief=by_chief)
         course = _courses[session] = SessionCourse(opened, kept, supervisor)
         call.arguments["hooks"] = [*hooks, _CourseHook(course)]
         args, kwargs = call.args[1:], call.kwargs
@@ -144,10 +148,3 @@ def _bound(original: Original, *args: Any, **kwargs: Any) -> inspect.BoundArgume
         return inspect.signature(original).bind(*args, **kwargs)
     except TypeError:
         return None
-
-
-def _keeping(hooks: list[Any], creator: Any) -> Keeping:
-    savers = [hook for hook in hooks if isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)]
-    folder = _folders.get(savers[0], "") if savers else ""
-    by_chief = isinstance(creator, tf.compat.v1.train.WorkerSessionCreator)
-    return keeping(folder, saves=bool(savers), by_chief=by_chief)
