@@ -36,26 +36,23 @@ def silence(callbacks: Iterable[Any]) -> list[str]:
 
 
 def looks_at(run: FitRun, stride: int) -> bool:
-    """Whether the next call is done in the open, which it is by then; see `run_in_the_open`."""
+    """Whether the next call is done in the open, which it is by then.
+
+    Each of its steps is looked at; raises `ExportEnded` where something was found.
+    """
     to_find = run.session.settings.find_nan_step
     # One step earlier: its update may be what the next one suffers from.
     if not to_find or run.position.step + stride < to_find - 1:
         return False
-    run_in_the_open(run, stride)
-    return True
-
-
-def run_in_the_open(run: FitRun, stride: int) -> None:
-    """Looks at each step of a call; raises `ExportEnded` where it found something."""
-    order = run.session.settings.find_nan_step
     for step in run.position.next_steps(stride):
         found = look_at_step(run.model, next(run.input.iterator), step)
-        if found.where != "nowhere" or step == order:
+        if found.where != "nowhere" or step == to_find:
             if found.where == "nowhere" and run.silenced:
                 told = f"callbacks that were not run: {', '.join(run.silenced)}"
                 found = replace(found, details=[*found.details, told])
             run.session.report(found)
             raise ExportEnded(0)
+    return True
 
 
 def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
