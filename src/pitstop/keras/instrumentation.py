@@ -10,7 +10,7 @@ from typing import Any
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
-from pitstop.engine.hooking import Original
+from pitstop.engine.hooking import Original, hook
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
 from pitstop.keras import stop_training
@@ -77,7 +77,7 @@ class Instrumentation:
         hide_own_frames(traceback_utils)
         replace_inner_fit(model_class, self._led_fit)
         for owner, name, around in hooks:
-            setattr(owner, name, self._led(getattr(owner, name), around))
+            hook(owner, name, functools.partial(self._led, around))
         stop_training.watch(model_class, self.note_stop_training)
         if not self._notifies:
             self._notifies = True
@@ -93,15 +93,11 @@ class Instrumentation:
 
         return fit
 
-    def _led(self, original: Original, around: Around) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def method(*args: Any, **kwargs: Any) -> Any:
-            training = self.training
-            if training is None:
-                return original(*args, **kwargs)
-            return around(training, original, *args, **kwargs)
-
-        return method
+    def _led(self, around: Around, original: Original, /, *args: Any, **kwargs: Any) -> Any:
+        training = self.training
+        if training is None:
+            return original(*args, **kwargs)
+        return around(training, original, *args, **kwargs)
 
     @observing()
     def note_stop_training(self, model: Any, frame: FrameType) -> None:

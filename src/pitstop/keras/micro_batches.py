@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.hooking import hook
 from pitstop.engine.session import Session
 from pitstop.events import Notice
 from pitstop.keras.common_private import layers_of
@@ -32,21 +33,20 @@ def divide_steps(session: Session) -> None:
     # It imports Keras 3.
     from pitstop.keras.private import TensorFlowTrainer  # noqa: PLC0415
 
-    original: TrainStep = TensorFlowTrainer.train_step
     # A step is traced anew for batches of another size.
     told: set[str] = set()
 
-    def train_step(self: Any, data: Any) -> Any:
+    def train_step(original: TrainStep, model: Any, data: Any) -> Any:
         try:
-            if not _why_whole(self):
-                return step_in_parts(original, self, data, session.settings.batch_parts)
+            if not _why_whole(model):
+                return step_in_parts(original, model, data, session.settings.batch_parts)
         except NotDivisible as reason:
             if str(reason) not in told:
                 told.add(str(reason))
                 session.report(_refusal(str(reason)))
-        return original(self, data)
+        return original(model, data)
 
-    TensorFlowTrainer.train_step = train_step
+    hook(TensorFlowTrainer, "train_step", train_step)
 
 
 def _refusal(reason: str) -> Notice:
