@@ -47,17 +47,13 @@ def written(path: Path) -> Iterator[Path]:
     try:
         with _writing(path):
             yield partial
-            _replace(partial, path)
+            replaced = path.with_name(f".replaced-{os.getpid()}-{path.name}")
+            if path.exists():
+                path.rename(replaced)
+            partial.rename(path)
+            _remove(replaced)
     finally:
         _remove(partial)
-
-
-def _replace(partial: Path, path: Path) -> None:
-    replaced = path.with_name(f".replaced-{os.getpid()}-{path.name}")
-    if path.exists():
-        path.rename(replaced)
-    partial.rename(path)
-    _remove(replaced)
 
 
 def _remove(path: Path) -> None:

@@ -79,15 +79,13 @@ class Structure:
         names = [_name_of(each) for each in changed if not _is_plain(each)]
         return [*(name for name, part in self._parts.items() if now[name] is not part), *names]
 
-    def _changed_settings(self) -> dict[str, Any]:
-        return {
+    def capture(self) -> dict[str, Any]:
+        replaced = self.replaced
+        settings = {
             f"{place} {setting[1]}": vars(setting[0])[setting[1]]
             for place, setting in enumerate(self._settings)
             if _is_other(setting) and _is_plain(setting)
         }
-
-    def capture(self) -> dict[str, Any]:
-        replaced, settings = self.replaced, self._changed_settings()
         if not (_has_changed(self._first) or self._is_remade or replaced or settings):
             return {}
         return {
@@ -131,7 +129,10 @@ class Structure:
         self._begun, self._settings = saved["begun"], settings_of(self._model)
         self._looks = _LOOKS_UNTIL_BUILT
         set_flags(self._model, saved["flags"])
-        self._set(saved.get("settings", {}))
+        settings = saved.get("settings", {})
+        for place, (owner, name, _) in enumerate(self._settings):
+            if (key := f"{place} {name}") in settings:
+                setattr(owner, name, settings[key])
         if saved["remade"]:
             for layer in layers_of(self._model):
                 if isinstance(layer, kinds("layers.Normalization")):
@@ -140,11 +141,6 @@ class Structure:
             self._model.make_train_function(force=True)
             self._function, self._is_remade = self._model.train_function, True
             self._traced, self._traced_settings = _held(self._model), settings_of(self._model)
-
-    def _set(self, settings: Mapping[str, Any]) -> None:
-        for place, (owner, name, _) in enumerate(self._settings):
-            if (key := f"{place} {name}") in settings:
-                setattr(owner, name, settings[key])
 
 
 def settings_of(model: Any) -> list[Setting]:

@@ -312,16 +312,12 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
         array = np.ascontiguousarray(private.as_numpy(value))
         return array.reshape(-1).view(np.uint8).data
 
-    return HeldTensor(_spec(name, dtype, shape), read)
-
-
-def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
     numpy_dtype = np.dtype(dtype.as_numpy_dtype)
     code = DTYPE_CODES.get(numpy_dtype.name)
     if code is None:
         # safetensors has no code for it: its bytes are kept as they are.
-        return TensorSpec(name, "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,))
-    return TensorSpec(name, code, shape)
+        code, shape = "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,)
+    return HeldTensor(TensorSpec(name, code, shape), read)
 
 
 def check_fits(item: SavedVariable, variable: Any) -> None:
