@@ -130,27 +130,22 @@ class WorkerWatch:
     def __init__(self, report: Callable[[WorkerDied], None]) -> None:
         self._report = report
         self._pid = os.getpid()
-        self._poll: Any = popen_fork.Popen.poll
-        self._send_signal: Any = vars(popen_fork.Popen)["_send_signal"]
         self._ended_by_us: set[int] = set()
 
     def install(self) -> None:
-        watch = self
+        hook(popen_fork.Popen, "poll", self._poll)
+        hook(popen_fork.Popen, "_send_signal", self._send_signal)
 
-        def poll(popen: Any, flag: int = os.WNOHANG) -> int | None:
-            known = popen.returncode is not None
-            code: int | None = watch._poll(popen, flag)
-            if code and not known:
-                watch.collected(popen.pid, code)
-            return code
+    def _poll(self, original: Original, popen: Any, flag: int = os.WNOHANG) -> int | None:
+        known = popen.returncode is not None
+        code: int | None = original(popen, flag)
+        if code and not known:
+            self.collected(popen.pid, code)
+        return code
 
-        def send_signal(popen: Any, number: int) -> None:
-            watch._ended_by_us.add(popen.pid)
-            watch._send_signal(popen, number)
-
-        handle: Any = popen_fork.Popen
-        handle.poll = poll
-        handle._send_signal = send_signal
+    def _send_signal(self, original: Original, popen: Any, number: int) -> None:
+        self._ended_by_us.add(popen.pid)
+        original(popen, number)
 
     @observing()
     def collected(self, pid: int, code: int) -> None:
