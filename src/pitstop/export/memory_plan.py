@@ -4,7 +4,6 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from pitstop.events import StepMemory
@@ -91,9 +90,11 @@ def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None
     before = max((each.peak_bytes for each in begun), default=0)
     at_one = [each for each in good if each.share == 1]
     records = round(good[0].records / good[0].share) if good else 0
-    needs = [_need("host", good, lambda each: each.peak_bytes + each.children_bytes, left_bytes)]
-    names = good[0].devices if good else {}
-    needs += [_need(name, good, partial(_device_peak, name), devices_left) for name in names]
+    of_host = [each.peak_bytes + each.children_bytes for each in good]
+    needs = [_need("host", good, of_host, left_bytes)]
+    for name in good[0].devices if good else ():
+        of_device = [each.devices.get(name, 0) for each in good]
+        needs.append(_need(name, good, of_device, devices_left))
     errors = [each.error for each in told if each.error and each.share == 1]
     first = (at_one or good or told or [StepMemory(0, 0, 0)])[0]
     sizes = first.mapped_files_bytes, first.state_bytes
@@ -101,29 +102,22 @@ def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None
 
 
 def _need(
-    name: str,
-    good: Sequence[StepMemory],
-    peak_of: Callable[[StepMemory], int],
-    left_bytes: int | None,
+    name: str, good: Sequence[StepMemory], peaks: Sequence[int], left_bytes: int | None
 ) -> MemoryNeed:
     if not good:
         return MemoryNeed(name, None, False, None, left_bytes, None)
     first, last = good[0], good[-1]
     more = last.records - first.records
-    slope = (peak_of(last) - peak_of(first)) / more if more > 0 else 0.0
-    at_one = next((each for each in good if each.share == 1), None)
+    slope = (peaks[-1] - peaks[0]) / more if more > 0 else 0.0
+    at_one = next((peak for each, peak in zip(good, peaks, strict=True) if each.share == 1), None)
     largest = None
     if slope > 0 and left_bytes is not None:
-        largest = max(0, first.records + int((left_bytes * _USABLE - peak_of(first)) / slope))
+        largest = max(0, first.records + int((left_bytes * _USABLE - peaks[0]) / slope))
     if at_one is not None:
-        return MemoryNeed(name, peak_of(at_one), True, slope or None, left_bytes, largest)
+        return MemoryNeed(name, at_one, True, slope or None, left_bytes, largest)
     whole = last.records / last.share
-    reckoned = int(peak_of(last) + slope * (whole - last.records)) if slope > 0 else None
+    reckoned = int(peaks[-1] + slope * (whole - last.records)) if slope > 0 else None
     return MemoryNeed(name, reckoned, False, slope or None, left_bytes, largest)
-
-
-def _device_peak(name: str, each: StepMemory) -> int:
-    return each.devices.get(name, 0)
 
 
 def _is_good(each: StepMemory) -> bool:
