@@ -48,11 +48,10 @@ def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
     for name, each in leaves.items():
         if trainables.optimizes(each) and not trainables.is_built(each):
             slots = [path for path in paths if path.startswith(f"{name}/")]
-            marks = [f"/{variable.path.replace('/', '_')}_" for variable in trained]
             known = [
                 variable
-                for mark, variable in zip(marks, trained, strict=True)
-                if any(mark in path for path in slots)
+                for variable in trained
+                if any(f"/{variable.path.replace('/', '_')}_" in path for path in slots)
             ]
             if known:
                 each.build(known)
