@@ -16,11 +16,13 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
     r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file|could not locate"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
-    r"|^(?:Original stack trace for|Caused by op) '",
+    r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
+    r"|^(?:Original stack trace for|Caused by op) u?'",
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
-    r"warning|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
+    r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:\bWARN(?:ING)?\b)|^W |: W |^W\d{4} "
+    r"|not a failure|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)",
@@ -32,15 +34,24 @@ _ORDINARY = re.compile(
 _CALLED_AN_ERROR = re.compile(
     r"(?:^|: )(?:E(?:\d{4})? |W .*?(?:op_kernel|executor)\.cc:\d+).*?\] (?P<said>.*)$"
 )
+_OF_CUDA = re.compile(r"cuda|cuInit|nvidia|NVRM", re.IGNORECASE)
+_NO_DEVICE = re.compile(r"failed call to cuInit")
+"""A program that finds no GPU says so and goes on; a log of nothing else is about that."""
+_MOSTLY = 0.7
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _END_OF_INPUT = "End of sequence"  # TensorFlow warns of it at the end of each epoch
+_SAYS_NO_ERROR = re.compile(rf"{_END_OF_INPUT}|^\s*\[\[")  # or which operation it was only
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
+_OF_A_FRAME = re.compile(r'\s*File "|\s{4}')
+"""The stack of an operation, too, has lines that look like no error."""
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
+_ANY_CLASS = frozenset({"RuntimeError", "OSError", "ValueError", "InternalError"})
+"""What a message may be of whose class the line does not name."""
 _GOES_ON = re.compile(r"[a-z]+ ")  # a line that a terminal or a page has broken off
 _MOST_LINES = 60
 _FEW_LINES = 3  # whoever quotes no more than these quotes what failed, in whatever words
@@ -57,11 +68,17 @@ def find(log: Log) -> Iterator[Clue]:
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
     around = zip(["", *(line.text for line in told)], told, [*told[1:], Line(0, "")], strict=False)
     # Many lines follow it which say nothing of an error.
-    others = [each for each in told if each.number not in inside]
+    others = [
+        each for each in told if each.number not in inside and not _OF_A_FRAME.match(each.text)
+    ]
     ordinary = [each.number for each in others if not _may_be_an_error(each.text)]
     last = ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
+    said = [line.text for line in told if without_marks(line.text)]
+    is_of_cuda = sum(map(bool, map(_OF_CUDA.search, said))) >= _MOSTLY * len(said)
     for above, line, below in around:
-        if line.number <= last or _END_OF_INPUT in line.text:
+        if is_of_cuda and _NO_DEVICE.search(line.text):
+            yield from _of(log, line, "")
+        if line.number <= last or _SAYS_NO_ERROR.search(line.text):
             continue  # the program went on after it
         is_told = (
             _ANNOUNCES.match(above)
@@ -124,7 +141,9 @@ def _read_as_exception(text: str) -> Raised:
         return from_title(named["name"], text.strip())
     status = _STATUS.search(with_status_names(text))
     name = status["code"].title().replace("_", "") + "Error" if status else ""
-    return from_title(name if name in TENSORFLOW else "RuntimeError", text.strip())
+    if name in TENSORFLOW:
+        return from_title(name, text.strip())
+    return replace(from_title("RuntimeError", text.strip()), names=_ANY_CLASS)
 
 
 def _of(log: Log, line: Line, rest: str) -> Iterator[Clue]:

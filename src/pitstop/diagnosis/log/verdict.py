@@ -203,10 +203,11 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
         )
     if clue.cause != "gpu_driver_or_library":
         return clue
-    full = _before(ending, clue, "gpu_oom")
-    if full is None:
+    above = hints.before(ending.log, clue)
+    full = _before(ending, clue, "gpu_oom") or above
+    if full is None or full.cause != "gpu_oom":
         return clue
-    return replace(clue, cause="gpu_oom", confidence=0.8, advice=full.advice)
+    return replace(full, confidence=0.8)
 
 
 def _before(ending: Ending, clue: Clue, cause: CauseId) -> Clue | None:

@@ -1,0 +1,143 @@
+"""Excerpts that say little: one line, an operation, the beginning of a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+STAMP = "2021-11-02 14:02:28.120091: "
+NO_DEVICE = "E core/cuda/cuda_driver.cc:509] failed call to cuInit: CUDA_ERROR_UNKNOWN\n"
+DIAGNOSTICS = "I core/cuda/cuda_diagnostics.cc:165] hostname: h\n"
+ALGORITHMS = (
+    f"{STAMP}F core/conv_ops.cc:659] Check failed: stream->parent()->GetConvolveAlgorithms(&a)\n"
+)
+OP_FRAMES = '  File "train.py", line 9, in <module>\n    main()\n' * 9
+SERVER = "This may be due to a preemption in a connected worker or parameter server."
+
+CASES: list[tuple[str, str, CauseId]] = [
+    ("nothing but CUDA", f"```\n{NO_DEVICE}{DIAGNOSTICS}```\n", "gpu_driver_or_library"),
+    ("a code that CUDA does not name", "failed call to cuInit: 303", "gpu_driver_or_library"),
+    (
+        "a program without a GPU, and what it does then",
+        f"{NO_DEVICE}I core/grpc_channel.cc:215] Initialize GrpcChannelCache\nstart\nloading\n",
+        "unknown",
+    ),
+    (
+        "a stream that an earlier error has stopped",
+        "I s.cc:4442] [stream=02,impl=02] INTERNAL: it did not end; was already in an error state",
+        "gpu_driver_or_library",
+    ),
+    (
+        "a check of what the GPU offers",
+        f"{ALGORITHMS}Aborted (core dumped)",
+        "gpu_driver_or_library",
+    ),
+    (
+        "such a check where memory was short",
+        f"{STAMP}E core/cuda_driver.cc:8] failed to allocate 2G from device 0\n{ALGORITHMS}",
+        "gpu_oom",
+    ),
+    (
+        "a device whose name is cut",
+        'ResourceExhaustedError: OOM when allocating tensor [[Node: a = Mul[_device="/device:GP',
+        "gpu_oom",
+    ),
+    (
+        "a path whose resources are exhausted",
+        "E events_writer.cc:62] Could not open events file: Resource exhausted: /tmp/l/events.1",
+        "disk_full",
+    ),
+    ("too many files, as a person writes it", "Error: too many open files", "too_many_open_files"),
+    (
+        "what the last line calls by a general name",
+        (
+            "a/part-1.parquet; Too many open files\nW o.cc:1] OP_REQUIRES failed at i.h:71 : "
+            "RESOURCE_EXHAUSTED: /a/part-2.parq"
+        ),
+        "too_many_open_files",
+    ),
+    (
+        "an operation of a saver",
+        (
+            "InvalidArgumentError: Assign requires shapes of both tensors to match. lhs shape= [2] "
+            "rhs shape= [9] [[Node: save/Assign_31 = "
+        ),
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
+        "the stack of such an operation",
+        f"Caused by op u'save/Assign_7', defined at:\n{OP_FRAMES}",
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
+        "the stack of an operation that reads the input",
+        f"Original stack trace for 'IteratorGetNext':\n{OP_FRAMES}",
+        "data_error",
+    ),
+    ("the stack of any other", f"Caused by op 'dense/MatMul', defined at:\n{OP_FRAMES}", "unknown"),
+    (
+        "one of several root errors",
+        "(0) Unknown: Failed to get convolution algorithm. Look whether a warning was printed.",
+        "gpu_driver_or_library",
+    ),
+    (
+        "a message whose class is not told",
+        "Error reported to Coordinator: /dbfs/train/summary.tmp; Input/output error",
+        "data_error",
+    ),
+    ("a peer that may have gone", f"I  worker-1 An error was raised. {SERVER}\n", "worker_lost"),
+    (
+        "a file name of a callback",
+        '\'Failed to format this callback filepath: "a"',
+        "callback_error",
+    ),
+    (
+        "the head of a notebook's traceback",
+        (
+            "AttributeError      Traceback (most recent call last)\n<ipython-input-1-a> in f()\n"
+            "----> 3 model.fit(x, y)\n\nkeras/models.pyc in fit(self, x, y, batch_s"
+        ),
+        "user_code_error",
+    ),
+    (
+        "of two such tracebacks that of a callback",
+        (
+            "KeyError      Traceback (most recent call last)\n"
+            "lib/keras/callbacks.py in _get_file_path(self, epoch, logs)\n"
+            "-> 1244         return self.filepath.format(epoch=epoch + 1, **logs)\n\n"
+            "KeyError: 'batch'\n\nDuring handling of the above exception, another exception "
+            "occurred:\n\nKeyError      Traceback (most recent call last)\n"
+            "<ipython-input-1-a> in <module>()\n----> 9 model.fit(x, y)\n\nlib/keras/train"
+        ),
+        "callback_error",
+    ),
+    (
+        "a traceback that breaks off where the data comes from",
+        (
+            'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n'
+            "    for batch in dataset:\n"
+            '  File "/site-packages/tensorflow_core/python/data/ops/iterator_ops.py", line 6, in '
+            "__next__\n    retur"
+        ),
+        "data_error",
+    ),
+    (
+        "an input that a library refuses",
+        (
+            'File "/site-packages/keras_preprocessing/numpy_array_iterator.py", line 117, in '
+            "__init__\n    'with shape', self.x.shape)\nValueError: ('Data should have rank 4. "
+            "You passed an array with shape', (0,))"
+        ),
+        "data_error",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "cause"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+def test_it_is_enough(text: str, cause: CauseId) -> None:
+    found = next(iter(findings(Ending(parse(text)))), None)
+    assert (found.cause if found else "unknown") == cause
