@@ -156,8 +156,10 @@ def test_a_traceback_on_one_line_is_taken_apart() -> None:
     assert [line.text for line in split(text)] == [
         "The replica 0 failed.",
         "Traceback (most recent call last):",
-        'File "/a/b.py", line 3, in main go(1)',
-        'File "/a/c.py", line 4, in go raise x',
+        'File "/a/b.py", line 3, in main',
+        "    go(1)",
+        'File "/a/c.py", line 4, in go',
+        "    raise x",
         "a.b.NotFoundError: c.txt; No such file",
     ]
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from pitstop.diagnosis.exception import frame_of
 from pitstop.plain_text import ESCAPES, plain
 
 _LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b"
@@ -143,15 +144,22 @@ _BREAKS = re.compile(
 )
 """Where the lines were that a web page or a service has put on one."""
 
+_CODE_BEHIND = re.compile(r'(File "[^"]+", line \d+, in [\w<>.]+) +(?=\S)')
 _OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
 """Marks of comments and quotations, and the indentation of a page."""
 
+_BEGUN_FRAME = re.compile(r'\s*File "')
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
 
 
+_TYPESET = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xa0", '"""\'\' ')
+"""What a mail program or a page has put in the place of plain quotation marks and spaces."""
+
+
 def unquoted(raw: str) -> str:
+    raw = raw.translate(_TYPESET)
     raw = _BOLD.sub(r"\1", raw) if raw.startswith("**") else raw
     if raw.count("`") % 2:  # of a quotation that goes over several lines
         raw = raw.strip("`")
@@ -199,14 +207,26 @@ class Line:
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
     known: re.Pattern[str] | None = None
-    raws = without_common_marks([unquoted(raw) for raw in text.split("\n")])
+    raws = _rejoined(without_common_marks([unquoted(raw) for raw in text.split("\n")]))
     half = _LONGEST_LINE // 2
     kept = [raw if len(raw) <= 2 * half else f"{raw[:half]} ... {raw[-half:]}" for raw in raws]
     lines = [_undecorated(number, raw) for number, raw in enumerate(kept, first_number)]
+    if len(kept) > _FEWEST_LINES and not any(raw.strip() for raw in kept[1::2]):
+        lines = lines[::2]  # a page has put an empty line below each
     for line in _without_heads(lines):
         known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
         yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
+
+
+def _rejoined(lines: list[str]) -> list[str]:
+    """Frames on one line again that a terminal has broken; the number of lines stays."""
+    whole = list(lines)
+    for index in range(len(whole) - 1):
+        begun = _BEGUN_FRAME.match(whole[index]) and not frame_of(whole[index])
+        if begun and frame_of(whole[index] + whole[index + 1]):
+            whole[index : index + 2] = ["", whole[index] + whole[index + 1]]
+    return whole
 
 
 def _without_heads(lines: list[Line]) -> list[Line]:
@@ -236,7 +256,8 @@ def _unglued(line: Line) -> Iterator[Line]:
         yield from (replace(line, text=text.rstrip()) for text in plain.split("\n"))
         return
     if _ON_ONE_LINE.search(line.text):
-        yield from (replace(line, text=text) for text in _BREAKS.split(line.text))
+        parts = _BREAKS.split(_CODE_BEHIND.sub(r"\1\n    ", line.text))
+        yield from (replace(line, text=text) for part in parts for text in part.split("\n"))
         return
     found = _GLUED.match(line.text)
     if found is None:
