@@ -15,6 +15,14 @@ DIAGNOSTICS = "I core/cuda/cuda_diagnostics.cc:165] hostname: h\n"
 ALGORITHMS = (
     f"{STAMP}F core/conv_ops.cc:659] Check failed: stream->parent()->GetConvolveAlgorithms(&a)\n"
 )
+PTHREAD = (
+    f"*** SIGABRT received at time=1660614327 on cpu 5 ***\n{STAMP}F core/env.cc:73] Check failed: "
+    "ret == 0 (11 vs. 0)Thread creation via pthread_create() failed.\n"
+)
+CUT_MESSAGE = (
+    'Traceback (most recent call last):\n  File "/a/train.py", line 9, in <module>\n    fit()\n'
+    '  File "/a/log.py", line 4, in main\n    go()\nRuntimeError: it ended'
+)
 OP_FRAMES = '  File "train.py", line 9, in <module>\n    main()\n' * 9
 SERVER = "This may be due to a preemption in a connected worker or parameter server."
 
@@ -124,6 +132,65 @@ CASES: list[tuple[str, str, CauseId]] = [
             "__next__\n    retur"
         ),
         "data_error",
+    ),
+    (
+        "a check that says what was short",
+        f"{PTHREAD}Aborted (core dumped)",
+        "thread_or_process_limit",
+    ),
+    (
+        "what OpenMP says of threads",
+        "OMP: System error #11: Resource temporarily unavailable\n./a: line 8:  29 Aborted  p a",
+        "thread_or_process_limit",
+    ),
+    (
+        "an exception after the line that explains it",
+        f"ERROR: This might be caused by insufficient shared memory (shm).\n{CUT_MESSAGE}",
+        "shm_exhausted",
+    ),
+    (
+        "the contents of a full allocator, as later versions list them",
+        "I core/bfc_allocator.cc:905] InUse at 00000007FDE00B00 next 1645 of size 5178368\n",
+        "gpu_oom",
+    ),
+    (
+        "the memory of a TPU",
+        "(1) Resource exhausted: Attempting to reserve 6G. That was not possible. There are 2G.",
+        "gpu_oom",
+    ),
+    (
+        "a server that it tries to reach for ever",
+        "wandb: Network error (ConnectionError), entering retry loop.",
+        "network_or_download_failure",
+    ),
+    ("the allocator of macOS", "malloc: *** error for object 0x31: not allocated", "native_crash"),
+    (
+        "a folder that is named like an error",
+        "5/8 [==>] - val_loss: 0.3\nsave_dir: a/checkpoints/yolo.tf\n",
+        "unknown",
+    ),
+    (
+        "a frame that a terminal has broken",
+        (
+            'Traceback (most recent call last):\n  File "C:\\lib\\site-packages\\kera\n'
+            's\\utils\\data_utils.py", line 8, in _data_generator_task\n    next(self._gen\n'
+        ),
+        "data_error",
+    ),
+    (
+        "a page that puts an empty line below each",
+        CUT_MESSAGE.replace("in main", "in on_epoch_end").replace("\n", "\n\n"),
+        "callback_error",
+    ),
+    (
+        "frames and their code on one line",
+        "exited with 1. " + " ".join(CUT_MESSAGE.replace("in main", "in on_epoch_end").split()),
+        "callback_error",
+    ),
+    (
+        "quotation marks of a mail program",
+        CUT_MESSAGE.replace("in main", "in on_epoch_end").replace('"', "“"),
+        "callback_error",
     ),
     (
         "an input that a library refuses",

@@ -62,8 +62,8 @@ _CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed", 
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
-_NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:(?!GP?$)))")
-"""What TensorFlow said before 1.4, or where the line is cut: no device is named."""
+_NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:(?!G)))")
+"""What TensorFlow said before 1.4, or where the line is cut: no device but a GPU is named."""
 _SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|failed) to allocate")
 _MOST_EXCEPTIONS = 500  # a log that repeats an error for ever tells no more by the first of them
 _TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up

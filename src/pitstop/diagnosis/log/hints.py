@@ -12,7 +12,7 @@ from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
-    r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
+    r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
     r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file|could not locate"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
@@ -29,7 +29,7 @@ _IS_NONE = re.compile(
     re.IGNORECASE,
 )
 _ORDINARY = re.compile(
-    rf"{_IS_NONE.pattern}|\b(?:saved|written|loaded|restored|restoring)\b", re.IGNORECASE
+    rf"{_IS_NONE.pattern}|\b(?:sav|load|restor|writ)(?:ed|ing|ten)\b", re.IGNORECASE
 )
 _CALLED_AN_ERROR = re.compile(
     r"(?:^|: )(?:E(?:\d{4})? |W .*?(?:op_kernel|executor)\.cc:\d+).*?\] (?P<said>.*)$"
@@ -38,6 +38,8 @@ _OF_CUDA = re.compile(r"cuda|cuInit|nvidia|NVRM", re.IGNORECASE)
 _NO_DEVICE = re.compile(r"failed call to cuInit")
 """A program that finds no GPU says so and goes on; a log of nothing else is about that."""
 _MOSTLY = 0.7
+_PATH = re.compile(r"\S*[/\\]\S*")
+"""In a line that does not sound like an error the name of a folder tells nothing."""
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
@@ -73,11 +75,10 @@ def find(log: Log) -> Iterator[Clue]:
     ]
     ordinary = [each.number for each in others if not _may_be_an_error(each.text)]
     last = ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
-    said = [line.text for line in told if without_marks(line.text)]
-    is_of_cuda = sum(map(bool, map(_OF_CUDA.search, said))) >= _MOSTLY * len(said)
+    is_of_cuda = _is_of_cuda(told)
     for above, line, below in around:
         if is_of_cuda and _NO_DEVICE.search(line.text):
-            yield from _of(log, line, "")
+            yield from _of(log, line, line.text)
         if line.number <= last or _SAYS_NO_ERROR.search(line.text):
             continue  # the program went on after it
         is_told = (
@@ -85,8 +86,16 @@ def find(log: Log) -> Iterator[Clue]:
             or _OF_AN_OPERATION.match(below.text)
             or (len(told) <= _FEW_LINES and not _ORDINARY.search(without_marks(line.text)))
         )
-        if line.number not in inside and (is_told or _may_be_an_error(line.text)):
-            yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
+        sounds = _may_be_an_error(line.text)
+        if line.number not in inside and (is_told or sounds):
+            said = line.text if sounds else _PATH.sub("", line.text)
+            rest = below.text if _GOES_ON.match(below.text) else ""
+            yield from _of(log, line, f"{said} {rest}")
+
+
+def _is_of_cuda(told: list[Line]) -> bool:
+    said = [line.text for line in told if without_marks(line.text)]
+    return sum(map(bool, map(_OF_CUDA.search, said))) >= _MOSTLY * len(said)
 
 
 def before(log: Log, clue: Clue) -> Clue | None:
@@ -146,8 +155,8 @@ def _read_as_exception(text: str) -> Raised:
     return replace(from_title("RuntimeError", text.strip()), names=_ANY_CLASS)
 
 
-def _of(log: Log, line: Line, rest: str) -> Iterator[Clue]:
-    raised = _read_as_exception(f"{line.text} {rest}")
+def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
+    raised = _read_as_exception(said)
     row = classify(raised)
     if row is None:
         return

@@ -183,7 +183,21 @@ def _first_to_fail(own: Sequence[Clue]) -> Clue:
 
 
 def _surest(own: Sequence[Clue]) -> Clue:
-    return max(own, key=lambda each: (each.weight, each.confidence, each.number))
+    """What names a cause tells more than that there was a crash."""
+    return max(
+        own,
+        key=lambda each: (
+            each.weight,
+            each.cause != "native_crash",
+            each.confidence,
+            each.number,
+        ),
+    )
+
+
+_STILL_SPENT: tuple[CauseId, ...] = (
+    *("disk_full", "thread_or_process_limit", "shm_exhausted", "too_many_open_files"),
+)
 
 
 def _refined(ending: Ending, clue: Clue) -> Clue:
@@ -193,9 +207,9 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     if clue.weight is Weight.GENERAL:
         # A disk that was full is so still: what fails after it, in whatever way, fails for that.
         # OpenBLAS interrupts its own process if it cannot start a thread.
+        spent = (_before(ending, clue, cause) for cause in _STILL_SPENT)
         return (
-            _before(ending, clue, "disk_full")
-            or _before(ending, clue, "thread_or_process_limit")
+            next((each for each in spent if each), None)
             or _before_missing_names(ending, clue)
             or _of_an_operation(ending, clue)
             or _with_frames_below(ending, clue)
