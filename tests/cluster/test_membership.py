@@ -10,8 +10,7 @@ from typing import cast
 
 import pytest
 
-from pitstop.cluster import leading as leading_module
-from pitstop.cluster.cluster_link import LEASE_VARIABLE, ClusterLink
+from pitstop.cluster.cluster_link import LEASE_VARIABLE, LINGER_VARIABLE, ClusterLink
 from pitstop.cluster.leading import Following, GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
@@ -152,30 +151,6 @@ def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None
     assert [each for each in network.sent if isinstance(each, Release)] == [end, end]
 
 
-@pytest.mark.parametrize(
-    ("phase", "step", "is_told"),
-    [("monitored_session", 0, True), ("monitored_session", 3, False), ("train", 0, False)],
-)
-def test_a_session_that_has_not_begun_is_not_waited_for(
-    network: PlayedNetwork,
-    monkeypatch: pytest.MonkeyPatch,
-    phase: str,
-    step: int,
-    *,
-    is_told: bool,
-) -> None:
-    leader = leading(network)
-    join(network, leader, WORKER)
-    end = Release("completed", 0, "it is over")
-    network.coming += [Heard(WORKER, Beat("running", phase, step))]
-    assert leader.heard() == ()
-    leader.end(end)
-    assert end not in network.sent
-    monkeypatch.setattr(leading_module, "_LATE_SECONDS", 0.0)
-    leader.end(end)
-    assert (end in network.sent) == is_told
-
-
 def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[Event]:
     """All that the leader tells while each member ends as soon as it is released."""
     told: list[Event] = []
@@ -209,6 +184,19 @@ def test_a_member_follows_its_leader_to_the_end(network: PlayedNetwork) -> None:
     assert network.sent[2:] == [EndReport("stopped", 75)]
 
 
+def test_a_member_knows_for_how_long_its_leader_has_completed(network: PlayedNetwork) -> None:
+    link = ClusterLink({})
+    assert link.over_seconds < 0
+    link.part = following(network)
+    network.coming.append(Heard(CHIEF, BEAT))
+    link.heard()
+    assert link.over_seconds < 0
+    network.coming += [Heard(CHIEF, Beat("completed", "ended", 3))] * 2
+    link.heard()
+    first = link.over_seconds
+    assert 0 <= first <= link.over_seconds
+
+
 def test_a_leader_that_was_never_heard_is_waited_for_without_end(network: PlayedNetwork) -> None:
     member = following(network, lease_seconds=0.0)
     assert member.tick(BEAT) == ()
@@ -240,6 +228,7 @@ def test_a_leader_that_is_suspended_is_waited_for(network: PlayedNetwork) -> Non
     [
         ("no port", {}, "no port"),
         ("a:1", {LEASE_VARIABLE: "soon"}, "soon"),
+        ("a:1", {LINGER_VARIABLE: "later"}, "later"),
         ("a:1", {}, "home directory"),
     ],
 )

@@ -45,6 +45,35 @@ if sys.argv[1] == "serves":
     tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
 tf.distribute.MultiWorkerMirroredStrategy()
 """
+OUTLIVES = """
+import atexit, json, os, signal, sys, threading, time
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    count = tf.Variable(0.0)
+batches = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(99).batch(2)))
+@tf.function
+def step(batch):
+    strategy.run(lambda each: count.assign_add(1.0), args=(batch,))
+for _ in range(5):
+    step(next(batches))
+def hang():
+    while True:
+        time.sleep(1)
+if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+    form = sys.argv[1]
+    if form == "exit handler":
+        atexit.register(hang)
+    elif form == "end of TensorFlow":
+        class Hangs:
+            def __del__(self): hang()
+        sys.modules["hangs"] = Hangs()
+    elif form == "killed":
+        time.sleep(12)
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif form == "script":
+        hang()
+"""
 SPAWNS = """
 import json, os, subprocess, sys
 cluster = {"worker": ["127.0.0.1:7304", "127.0.0.1:7305"]}
@@ -103,6 +132,34 @@ def test_nobody_waits_for_a_leader_that_had_completed_before(
     ended = launch.finish(launch.start(tmp_path, *words, before=network))
     assert ended.returncode == code, ended.stderr
     assert b"worker 0 was stopped because another member had ended" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "linger", "code"),
+    [
+        ("script", "3s", 137),
+        pytest.param("exit handler", "3s", 137, marks=pytest.mark.torture),
+        pytest.param("end of TensorFlow", "3s", 0, marks=pytest.mark.torture),
+        pytest.param("killed", "30s", 137, marks=pytest.mark.torture),
+    ],
+)
+def test_nobody_waits_for_a_worker_that_outlives_its_leader(
+    tmp_path: Path, network: tuple[str, ...], form: str, linger: str, code: int
+) -> None:
+    (tmp_path / "script.py").write_text(OUTLIVES)
+    options = ("--workers", "2", "--run-dir", "run", "--linger", linger, "--grace", "3s")
+    words = ("launch", *options, "--restarts", "2", "--", sys.executable, "script.py", form)
+    ended = launch.finish(launch.start(tmp_path, *words, before=network))
+    assert ended.returncode == code, ended.stderr
+    assert b"pitstop: worker 0 completed" in ended.stderr
+    how = f"failed (exit code {code})" if code else "completed"
+    assert f"pitstop: worker 1 {how}".encode() in ended.stderr
+    assert not launch.processes_in(tmp_path)
+    why = json.loads(launch.call(tmp_path, "why", "run/members/worker-1", "--json").stdout)
+    assert (why["cause"] == "completed_normally") == (code == 0)
+    if form == "script":
+        assert why["cause"] == "hang_or_stall"
+        assert "worker 0 completed" in why["summary"]
 
 
 @pytest.mark.timeout(300)

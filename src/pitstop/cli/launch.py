@@ -14,6 +14,7 @@ from pitstop.cli.places import PLACE
 from pitstop.cli.quantities import SECONDS
 from pitstop.cli.run import run
 from pitstop.cluster import secret
+from pitstop.cluster.cluster_link import LINGER_SECONDS, LINGER_VARIABLE
 from pitstop.launch.choice import choose, claim
 from pitstop.launch.member_process import Terminal
 from pitstop.launch.plan import plan, ports_needed
@@ -36,7 +37,6 @@ _OWN = (
     "help_all",
 )
 _USED_HERE = ("grace", "signals", "take", "force")
-_LINGER_SECONDS = 30.0
 _EPILOG = """\b
 Options of `pitstop run` apply to each member:
   pitstop launch --workers 2 --ps 1 --every 500steps -- python train.py --lr 0.1
@@ -105,7 +105,7 @@ _Count = click.IntRange(0, MOST_OF_A_KIND)
 @click.option(
     "--linger",
     type=SECONDS,
-    default=_LINGER_SECONDS,
+    default=LINGER_SECONDS,
     help="Maximum time for the other members to end after the leader has ended.  [default: 30s]",
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
@@ -141,7 +141,12 @@ def launch(
     gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
     with closing(lock):
         members = plan(gang.shape, free_ports(ports_needed(shape)), gang.path)
-        shared = {"PYTHONUNBUFFERED": "1", **os.environ, secret.VARIABLE: secrets.token_hex(32)}
+        shared = {
+            "PYTHONUNBUFFERED": "1",
+            **os.environ,
+            secret.VARIABLE: secrets.token_hex(32),
+            LINGER_VARIABLE: str(linger),
+        }
         request = LaunchRequest(
             members=members,
             command=command,

@@ -1,5 +1,6 @@
 """Whether this run is a member of a cluster, and which; the network begins with the first role."""
 
+import math
 import os
 import socket
 import time
@@ -17,6 +18,9 @@ from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
+LINGER_VARIABLE = "PITSTOP_CLUSTER_LINGER"
+LINGER_SECONDS = 30.0
+"""For a member that can train no more, when the leader has completed."""
 UNUSED = "cluster_unused"
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
@@ -29,7 +33,7 @@ class ClusterLink:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self.lease_seconds = LEASE_SECONDS
+        self.lease_seconds, self.linger_seconds = LEASE_SECONDS, LINGER_SECONDS
         self.part: Leading | Following | None = None
         self._problem = ""
         self._ticked_seconds = time.monotonic()
@@ -113,6 +117,13 @@ class ClusterLink:
         return self.leads is not None and self.leads.has_members
 
     @property
+    def over_seconds(self) -> float:
+        """For how long the leader of this run has completed; below 0 while it has not."""
+        part = self.part
+        completed = part.completed_at_seconds if isinstance(part, Following) else math.inf
+        return time.monotonic() - completed
+
+    @property
     def has_workers(self) -> bool:
         """Whether members train that this run leads, besides those that serve or evaluate."""
         return self.leads is not None and self.leads.has_workers
@@ -123,7 +134,8 @@ class ClusterLink:
 
     def _opened(self, spec: ClusterSpec, task: Task) -> Leading | Following:
         endpoint = leader_endpoint(spec, self._environment)
-        self.lease_seconds = _seconds(self._environment.get(LEASE_VARIABLE, ""))
+        self.lease_seconds = self._seconds(LEASE_VARIABLE, LEASE_SECONDS)
+        self.linger_seconds = self._seconds(LINGER_VARIABLE, LINGER_SECONDS)
         known = secret.find(self._environment)
         if task == spec.leader:
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
@@ -142,12 +154,12 @@ class ClusterLink:
         client.start()
         return Following(spec.leader, client, self.lease_seconds)
 
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text or LEASE_SECONDS)
-    except ValueError:
-        raise ValueError(f"{LEASE_VARIABLE}={text} is not a number of seconds") from None
+    def _seconds(self, variable: str, otherwise: float) -> float:
+        text = self._environment.get(variable, "")
+        try:
+            return float(text or otherwise)
+        except ValueError:
+            raise ValueError(f"{variable}={text} is not a number of seconds") from None
 
 
 def _row(member: ClusterMember) -> JsonValue:

@@ -20,7 +20,6 @@ from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
 LEADER_TROUBLE = "cluster_leader"
-_LATE_SECONDS = 30.0  # for members to take their first step when the leader has completed
 
 
 class GangLeading:
@@ -92,7 +91,6 @@ class Leading:
         self._lease_seconds = lease_seconds
         self._members: dict[Task, ClusterMember] = {}
         self._beat_at_seconds = 0.0
-        self._over_at_seconds = math.inf
         self.fileno = server.fileno
 
     @property
@@ -139,10 +137,7 @@ class Leading:
             self._members[member.task] = replace(member, lease=lease)
 
     def end(self, end: Release) -> None:
-        now = time.monotonic()
-        self._over_at_seconds = min(self._over_at_seconds, now)
-        without_late = now - self._over_at_seconds >= _LATE_SECONDS
-        for member in roster.next_to_release(self._live, end.outcome, without_late=without_late):
+        for member in roster.next_to_release(self._live, end.outcome):
             self._members[member.task] = replace(member, released=True)
             self._server.send(member.task, end)
 
@@ -211,7 +206,10 @@ def stop_request(task: Task, proposal: StopProposal) -> events.StopRequested:
 
 
 class Following:
-    """The leader, as another member sees it; `connected`: it hears what this member says."""
+    """The leader, as another member sees it; `connected`: it hears what this member says.
+
+    `completed_at_seconds`: when that was heard first, by a monotonic clock.
+    """
 
     def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
         self.leader = leader
@@ -220,6 +218,7 @@ class Following:
         self._lease: BeatLease | None = None
         self.orders: deque[ToMember] = deque()
         self.connected = False
+        self.completed_at_seconds = math.inf
         self._released = False
         self._beat_at_seconds = 0.0
         self.fileno = client.fileno
@@ -266,11 +265,11 @@ class Following:
                 self.connected = False
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, Beat() as beat):
-                before, self.connected = self.connected, True
+                before, self.connected, now = self.connected, True, time.monotonic()
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
-                self._lease = heard.renewed(
-                    time.monotonic(), suspended=beat.state == roster.SUSPENDED
-                )
+                self._lease = heard.renewed(now, suspended=beat.state == roster.SUSPENDED)
+                if beat.state == "completed":
+                    self.completed_at_seconds = min(self.completed_at_seconds, now)
                 return None if before else events.LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, ToMember):
                 self.orders.append(message)

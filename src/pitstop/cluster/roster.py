@@ -42,8 +42,6 @@ class BeatLease(Frozen):
 
 
 STORES = "ps"  # the kind of task that others need until their end
-_SESSIONS = ("member", "monitored_session")
-"""The phases of who has a session of TensorFlow's, or is about to have one."""
 _TURNS = {STORES: 1, EVALUATOR: 2}  # who is released behind all others, and in which order
 
 
@@ -83,11 +81,6 @@ class ClusterMember(Frozen):
         """It trains, as far as is known, and does not only serve or evaluate."""
         return not self.beat.serves and self.task.kind != EVALUATOR
 
-    @property
-    def awaits_others(self) -> bool:
-        """It has a session that has not begun: that needs the processes of all others."""
-        return self.beat.phase in _SESSIONS and not self.beat.step
-
 
 def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     """Why a process may not join the cluster; empty where it may."""
@@ -107,22 +100,17 @@ def is_new_process(before: Beat, now: Beat) -> bool:
     return before.serves and not now.serves and now.state == "starting"
 
 
-def next_to_release(
-    live: Sequence[ClusterMember], outcome: str, *, without_late: bool = False
-) -> tuple[ClusterMember, ...]:
+def next_to_release(live: Sequence[ClusterMember], outcome: str) -> tuple[ClusterMember, ...]:
     """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
     Who trains in one that has completed is not told: it ends by itself.
-    `without_late`: whose session has not begun by now is told: it never will.
     """
     turns = [(_TURNS.get(member.task.kind, 0), member) for member in live]
     now = min((turn for turn, _ in turns), default=0)
     return tuple(
         member
         for turn, member in turns
-        if turn == now
-        and not member.released
-        and (not member.works or outcome != "completed" or (without_late and member.awaits_others))
+        if turn == now and not member.released and (not member.works or outcome != "completed")
     )
 
 

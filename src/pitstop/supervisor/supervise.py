@@ -223,7 +223,9 @@ def _attempt(
             state, step = resources.lifecycle.state, resources.beacon.progress().step
             record = resources.event_log.record
             found = resources.attempt_state
-            wait_seconds = restarts.after(state, step, context.folder.path, record, found)
+            wait_seconds = None
+            if found.role is not None or context.cluster.over_seconds < 0:
+                wait_seconds = restarts.after(state, step, context.folder.path, record, found)
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)

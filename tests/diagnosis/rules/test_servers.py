@@ -98,6 +98,7 @@ SERVER = RoleTaken("server", 7, "ps 0")
         ("stopped", 75, "stopped", "stop_requested"),
         ("failed", 1, "stopped", "worker_lost"),
         ("lost", 75, "stopped", "worker_lost"),
+        ("completed", 137, "failed", "hang_or_stall"),
     ],
 )
 def test_a_server_that_was_released_tells_how_its_leader_ended(

@@ -59,6 +59,7 @@ class Link:
 
     part: Any = "there"
     follows = leads = None
+    over_seconds = -1.0
 
     def __init__(self, network: Network, task: Task) -> None:
         self.network, self.task = network, task
@@ -209,6 +210,16 @@ def test_a_checkpoint_is_taken_by_all_at_the_step_where_they_hold(
         assert not run.beacon.stop()
         assert run.told == []
         assert not run.part.is_agreeing
+
+
+def test_a_member_whose_leader_has_completed_stops_alone(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    runs[1].link.over_seconds = 0.1
+    runs[1].part.raise_stop()
+    turn(runs)
+    assert [run.beacon.stop() for run in runs] == [Stop.NONE, Stop.GRACEFUL]
 
 
 def test_a_stop_that_is_asked_for_while_all_wait_to_save(

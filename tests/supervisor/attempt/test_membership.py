@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pitstop.events import (
     Event,
     MemberEnded,
     MemberJoined,
+    MemberReleased,
     Notice,
     RoleTaken,
     StopRequested,
@@ -33,7 +35,7 @@ from tests.integration.supervisor import launch
 class Run:
     """One run of a cluster, and what its link says next."""
 
-    def __init__(self, beacon: Beacon, role: RoleTaken) -> None:
+    def __init__(self, beacon: Beacon, role: RoleTaken | None) -> None:
         self.said: list[Event] = []
         self.cluster: Any = SimpleNamespace(
             part="there",
@@ -42,11 +44,14 @@ class Run:
             lease_seconds=0.0,
             tick=self._take,
             has_workers=True,
+            leader="chief 0",
+            over_seconds=-math.inf,
+            linger_seconds=2.0,
         )
         self.resources: Any = SimpleNamespace(
             run=SimpleNamespace(cluster=self.cluster),
             beacon=beacon,
-            attempt_state=tell(AttemptState(), role, 0.0),
+            attempt_state=tell(AttemptState(), role, 0.0) if role else AttemptState(),
             lifecycle=SimpleNamespace(state=State.RUNNING, is_calm=True, is_live=True),
         )
 
@@ -124,3 +129,36 @@ def test_a_suspended_member_is_ended_where_others_wait(*, follows: bool, leads: 
         assert isinstance(told[0], TrainingStalled)
         assert told[0].doing == "stopped"
         assert told[1:] == [Trigger.HUNG]
+
+
+@pytest.mark.parametrize(
+    ("role", "step", "is_ended"),
+    [
+        ("", 40, True),
+        ("member", 0, True),
+        ("monitored_session", 0, True),
+        ("monitored_session", 40, False),
+        ("session", 40, False),
+        ("server", 0, False),
+        ("evaluator", 0, False),
+    ],
+)
+def test_who_can_take_no_step_without_its_leader_ends_soon_after_it(
+    role: str, step: int, *, is_ended: bool
+) -> None:
+    with closing(Beacon.create()) as beacon:
+        beacon.write_position(step, 0, 0, 1, 0.0)
+        run = Run(beacon, RoleTaken(role, 7, "worker 1") if role else None)
+        part = run.part(launched=False)
+        assert ended(part) == []
+        run.cluster.over_seconds = 1.0
+        assert ended(part) == []
+        run.cluster.over_seconds = 2.0
+        told = ended(part)
+    assert bool(told) == is_ended
+    if told:
+        reason = "it completed 2 s ago"
+        assert told == [
+            MemberReleased("chief 0", "completed", 0, reason),
+            StopAsked(StopRequested("cluster", "graceful", reason=f"chief 0: {reason}")),
+        ]

@@ -42,6 +42,23 @@ def test_a_member_whose_session_never_began_has_completed_with_its_leader() -> N
     assert (verdict.signal, verdict.exit_code) == (Trigger.ENDED_COMPLETED, 0)
 
 
+@pytest.mark.parametrize(
+    ("is_over", "raised", "trigger", "code"),
+    [
+        (True, False, Trigger.ENDED_COMPLETED, 0),
+        (True, True, Trigger.ENDED_FAILED, 137),
+        (False, False, Trigger.ENDED_FAILED, 137),
+    ],
+)
+def test_a_worker_that_outlives_its_leader_has_completed_if_its_script_has(
+    trigger: Trigger, code: int, *, is_over: bool, raised: bool
+) -> None:
+    released = MemberReleased("worker 0", "completed", 0, "why")
+    found = AttemptState(raised=raised, released=released, script_ended=is_over)
+    verdict = decide(found, 9)
+    assert (verdict.signal, verdict.exit_code) == (trigger, code)
+
+
 def test_its_wait_is_short() -> None:
     with closing(Beacon.create()) as beacon:
         now = beacon.progress()

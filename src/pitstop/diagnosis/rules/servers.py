@@ -32,6 +32,8 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
+    if event.outcome == "completed" and evidence.state == "failed":
+        outcome = "outlived"
     return tell(f"leader_{outcome}", seen, leader=event.leader, reason=event.reason)
 
 

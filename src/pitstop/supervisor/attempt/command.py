@@ -169,10 +169,13 @@ class Command:
         return "cadence" if self._wait_status == 0 else "trainer_lost"
 
     def conclude(self) -> tuple[Trigger, ...]:
-        found = self._found
+        found, run = self._found, self._resources.run
         if self._resources.attempt_state.broken is not None:
             # It failed for the want of another member.
             found = replace(found, stop_requested=True)
+        if found.role is None and not found.trainer_stopped and run.cluster.over_seconds >= 0:
+            # Nothing goes on when it is run again: its leader has completed.
+            found = replace(found, stop_requested=False)
         verdict = decide(found, self._wait_status)
         self.exit_code = verdict.exit_code
         return (verdict.signal,)

@@ -186,6 +186,8 @@ class GangPart:
         """The trainer is to stop: where all others do, if there are any."""
         if self._stops:
             return
+        if self._cluster.over_seconds >= 0:
+            self._over = True
         joined = self._gang or (self._cluster.follows and (self._task or self.assembles))
         if joined and not self._over:
             self._cluster.ask_gang_stop(self._stop_reason, self._progress())

@@ -29,6 +29,8 @@ _WITHOUT_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 _BACK_SECONDS = 60.0
 """For a worker to be started again by whoever had started it; TensorFlow waits without end."""
+_SESSIONS = ("member", "monitored_session")
+"""The roles of who has a session of TensorFlow's, or is about to have one."""
 _WITHOUT_STEPS = 10  # so many more, where other workers may be at work
 
 
@@ -103,6 +105,7 @@ class Membership:
         if self._resources.lifecycle.is_calm:
             yield from self._end_without_member()
             yield from self._end_suspended()
+            yield from self._end_without_leader()
 
     def _end_without_member(self) -> Iterator[Occurrence]:
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
@@ -146,6 +149,19 @@ class Membership:
             place = f"process {pid} was suspended, and others of the cluster wait for it"
             yield events.TrainingStalled(seconds, phase, progress.step, "stopped", place, "kill")
             yield Trigger.HUNG
+
+    def _end_without_leader(self) -> Iterator[Occurrence]:
+        """Ends who remains when the leader has completed, and can take no step without it.
+
+        That is a worker that trains together with it, or whose session has not begun.
+        """
+        role, over_seconds = self._resources.attempt_state.role, self._cluster.over_seconds
+        waits = role and role.role in _SESSIONS and not self._resources.beacon.progress().step
+        if over_seconds >= self._cluster.linger_seconds and (waits or not role):
+            reason = f"it completed {over_seconds:.0f} s ago"
+            yield from self._tell(
+                [events.MemberReleased(self._cluster.leader, "completed", 0, reason)]
+            )
 
     def suspend(self) -> None:
         """Tells the others that nothing will be heard for a while, which is no reason to end."""
@@ -236,7 +252,7 @@ class Membership:
             # The server was answered when the event was recorded; from now on it has its time.
             yield Trigger.STOP_GRACEFUL
             yield Instruction.ARM_DEADLINE
-        elif not self._resources.attempt_state.raised:
+        elif event.outcome == "completed" or not self._resources.attempt_state.raised:
             reason = f"{event.leader}: {event.reason}"
             yield StopAsked(events.StopRequested("cluster", "graceful", reason=reason))
 

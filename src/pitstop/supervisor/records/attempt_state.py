@@ -67,8 +67,10 @@ class AttemptState(Frozen):
     def ends_as_released(self) -> bool:
         """It has nothing of its own to go on from, and ends as the leader of its cluster has."""
         evaluates = self.role is not None and self.role.role == EVALUATOR
-        # Who trains is released from a training that has completed if it has not begun.
-        is_late = self.released is not None and self.released.outcome == "completed"
+        # Who trains is released from a training that has completed if it has not begun, or has
+        # come to its own end.
+        completed = self.released is not None and self.released.outcome == "completed"
+        is_late = completed and (self.role is not None or (self.script_ended and not self.raised))
         return self.serves or evaluates or is_late or (self.saves_itself and self.saves_nothing)
 
     @property
