@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 import time
@@ -51,6 +52,22 @@ def weighted(weight: float) -> Callable[[float], float]:
 def test_other_values_have_other_texts(one: object, other: object) -> None:
     assert describe(one) == describe(one)
     assert describe(one) != describe(other)
+
+
+def test_hosts_and_ports_of_the_cluster_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are others in each attempt of a launch."""
+
+    def text(*ports: int, of: str = "worker", lr: float = 0.1) -> str:
+        hosts = [f"127.0.0.1:{port}" for port in ports]
+        config = {"cluster": {of: hosts}, "lr": lr}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+        return describe([config, json.dumps(config), ",".join(hosts)])
+
+    one = text(8001, 80011)
+    assert text(9001, 9002) == one
+    assert text(9001) != one
+    assert text(9001, 9002, of="ps") != one
+    assert text(9001, 9002, lr=0.2) != one
 
 
 def test_a_value_that_holds_itself_has_a_text() -> None:

@@ -1,6 +1,7 @@
 """Any value as a short text that is the same in another process, if the value is.
 
-Addresses, readings of a clock and names of files are left out.
+Addresses, readings of a clock and names of files are left out; the tasks of a cluster stand for
+their hosts and ports, which are others in each attempt.
 """
 
 import dataclasses
@@ -8,6 +9,7 @@ import enum
 import functools
 import hashlib
 import math
+import os
 import re
 import time
 import types
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pitstop.cluster.spec import VARIABLE, ClusterSpec, own_cluster
 from pitstop.engine.reachable import cells_of
 from pitstop.machine.own_process import age_ns
 
@@ -75,6 +78,24 @@ def plain_attributes(value: Any) -> dict[str, Any]:
     }
 
 
+def _without_hosts(text: str, config: str) -> str:
+    """With the task in the place of each address that is in this TF_CONFIG."""
+    for task, address in _addresses(config) if config else ():
+        text = text.replace(address, task)
+    return text
+
+
+@functools.lru_cache(maxsize=1)
+def _addresses(config: str) -> tuple[tuple[str, str], ...]:
+    try:
+        known = ClusterSpec.from_json(own_cluster({VARIABLE: config})).addresses
+    except ValueError:
+        return ()
+    # One address may be the begin of another one.
+    longest_first = sorted(known.items(), key=lambda each: -len(each[1]))
+    return tuple((str(task), address) for task, address in longest_first)
+
+
 class _Description:
     """One description: remembers what it is in, since objects may lead back to themselves."""
 
@@ -82,6 +103,8 @@ class _Description:
         self._inside: list[Any] = []
 
     def of(self, value: Any, depth: int) -> str:
+        if isinstance(value, str):
+            value = _without_hosts(value, os.environ.get(VARIABLE, ""))
         if isinstance(value, bool | int | str | bytes | complex | None | float | enum.Enum):
             is_odd = isinstance(value, float) and not math.isfinite(value)
             return str(value) if is_odd else repr(value)
