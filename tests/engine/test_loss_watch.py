@@ -24,8 +24,10 @@ def test_the_losses_before_it_and_the_rate_are_told() -> None:
     told: list[Event] = []
     watch = LossWatch(told.append)
     for step in range(1, 21):
-        watch.note((step, 0, step), 1.5**step, lambda: 1 / 0)  # not asked while all is well
-    watch.note((21, 0, 21), float("nan"), lambda: 0.5)
+        watch.note(
+            (step, 0, step), 1.5**step, lambda: {"learning_rate": 1 / 0}
+        )  # not asked while all is well
+    watch.note((21, 0, 21), float("nan"), lambda: {"learning_rate": 0.5})
     assert told == [
         NonFiniteLoss(21, 0, 21, "loss", "nan", 1.5**20, [1.5**step for step in range(13, 21)], 0.5)
     ]

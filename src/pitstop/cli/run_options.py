@@ -177,8 +177,8 @@ supervision_options = option_group(
         type=click.Choice(("warn", "rollback")),
         default="warn",
         help="What to do if the loss or weights become NaN or infinite: warn only, or go back to "
-        "the last checkpoint with finite weights and skip the batch or lower the learning rate.  "
-        "A rollback changes the results.  [default: warn]",
+        "the last checkpoint with finite weights and skip the batch, lower the learning rate, or "
+        "clip gradients.  A rollback changes the results.  [default: warn]",
     ),
     click.option(
         "--rollbacks",

@@ -13,7 +13,7 @@ from pitstop.link.messages import VitalsReport
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
 
 _Place = tuple[int, int, int]  # a step of the run, its epoch, and its number in that
-_Rate = Callable[[], float | None]
+_Optimizer = Callable[[], dict[str, Any]]  # fields of `NonFiniteLoss`
 
 _REMEMBERED = 8
 _NEVER_NS = 1 << 62
@@ -59,19 +59,19 @@ class LossWatch:
         self._recent: deque[float] = deque(maxlen=_REMEMBERED)
         self._reported = False
 
-    def note(self, place: _Place, loss: float, learning_rate: _Rate = lambda: None) -> None:
-        """Looks at the loss of a step; asks for the learning rate once, when it is no number."""
+    def note(self, place: _Place, loss: float, optimizer: _Optimizer = dict) -> None:
+        """Looks at the loss of a step; asks about the optimizer once, when it is no number."""
         if math.isfinite(loss):
             self._recent.append(loss)
         else:
-            self.tell(place, "loss", repr(loss), learning_rate)
+            self.tell(place, "loss", repr(loss), optimizer)
 
-    def tell(self, place: _Place, metric: str, value: str, learning_rate: _Rate) -> None:
+    def tell(self, place: _Place, metric: str, value: str, optimizer: _Optimizer) -> None:
         if not self._reported:
             self._reported = True
             recent = list(self._recent)
             last = recent[-1] if recent else None
-            self._report(NonFiniteLoss(*place, metric, value, last, recent, learning_rate()))
+            self._report(NonFiniteLoss(*place, metric, value, last, recent, **optimizer()))
 
 
 class Vitals:

@@ -61,8 +61,8 @@ class RolledBack(Event):
     step: int
     checkpoint: str  # that it goes on from; empty: from the beginning
     to_step: int
-    # "skip" (the batch of the step is left out), "rate" (a lower learning rate) or "look" (the step
-    # that spoils the weights is looked for; the numbers stay)
+    # "skip" (the batch of the step is left out), "rate" (a lower learning rate), "clip" (gradients
+    # are clipped) or "look" (the step that spoils the weights is looked for; the numbers stay)
     action: str
     rollback: int  # 1-based number of this one in the run
     rollbacks: int

@@ -99,6 +99,8 @@ class NonFiniteLoss(Event):
     # the losses of the steps before it, the oldest first
     recent: list[float] = field(default_factory=list)
     learning_rate: float | None = None  # of the optimizer after that step, None when not known
+    is_scheduled: bool = False  # a schedule sets the rate
+    unclipped: str = ""  # why gradients cannot be clipped; empty where they can
 
 
 class BatchSkipped(Event):

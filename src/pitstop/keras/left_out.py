@@ -1,6 +1,5 @@
 """What a run that was rolled back does otherwise: batches are left out, weights are looked at."""
 
-import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,6 @@ from pitstop.keras.packages import private_of, public
 from pitstop.tensorflow.finiteness import look, parts_of
 
 _MOST_BYTES = 64 << 20
-_NO_RATE = Notice(
-    "rate_not_cut",
-    "The optimizer has its own learning rate schedule, which was not lowered.",
-    "Lower the rates in the schedule.",
-)
 
 
 def passes_over(run: Any, stride: int) -> bool:
@@ -74,17 +68,36 @@ def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
     for each in run.model.trainable_weights:
         found = look(private.path_of(each), private.value_of(each))
         if found is not None and found.bad:
-            rate = functools.partial(private.learning_rate, run.model)
-            run.session.losses.tell(place, "weights", found.bad, rate)
+            run.session.losses.tell(place, "weights", found.bad, lambda: optimizer_of(run.model))
             return
+
+
+def optimizer_of(model: Any) -> dict[str, Any]:
+    """What a `NonFiniteLoss` says of the optimizer of a model, behind a step."""
+    private = private_of(model)
+    unclipped = private.why_unclipped(model)
+    if not unclipped and not int(model.optimizer.iterations):
+        unclipped = "the training step does not use the optimizer"
+    return {
+        "learning_rate": private.learning_rate(model),
+        "is_scheduled": private.has_schedule(model),
+        "unclipped": unclipped,
+    }
 
 
 @observing()
 def cut_rate(run: Any, step: int) -> None:
     rate = dict(run.session.settings.rates).get(step)
-    if rate is None or run.model.optimizer is None:
-        return
-    if private_of(run.model).has_schedule(run.model):
-        run.session.report(_NO_RATE)
-    else:
+    if rate is not None and run.model.optimizer is not None:
         run.model.optimizer.learning_rate = rate
+
+
+@observing()
+def clip_gradients(run: Any) -> None:
+    """Before the training step is traced, in each `fit` from the rollback on."""
+    if norm := run.session.settings.clip_norm:
+        private = private_of(run.model)
+        if reason := private.why_unclipped(run.model):
+            run.session.report(Notice("not_clipped", f"Gradients are not clipped: {reason}."))
+        else:
+            private.clip(run.model, norm)

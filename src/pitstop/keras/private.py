@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.backend.tensorflow.core import Variable
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
@@ -44,6 +45,7 @@ _METHODS: tuple[Method, ...] = (
     (CallbackList, _FLUSH_FUTURES, ("self",)),
     (PyDatasetEnqueuer, "__init__", _QUEUE),
     (Variable, "_initialize", ("self", "value")),
+    (Optimizer, "_clip_gradients", ("self", "grads")),
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
     (TensorFlowTrainer, "_maybe_symbolic_build", ("self", "iterator", "data_batch")),
@@ -51,6 +53,8 @@ _METHODS: tuple[Method, ...] = (
 WITH_RANDOM_STREAMS = "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
 """What a training step may draw from."""
 
+_APPLYING = ("apply", "_backend_apply_gradients", "_clip_gradients")
+"""The methods of an optimizer between the gradients of a step and its update."""
 _NAME_COUNTS = "object_name_uids"
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
@@ -132,7 +136,7 @@ def step_item(first: int, last: int, iterator: Any) -> tuple[Any, ...]:
 
 
 def known_learning_rate(model: Any) -> float | None:
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = _inner_optimizer(model)
     rate = getattr(optimizer, "_learning_rate", None)
     if isinstance(rate, LearningRateSchedule) and type(rate).__module__.startswith("keras."):
         rate = rate(optimizer._iterations)
@@ -216,24 +220,44 @@ def optimizer_variables(optimizer: Any) -> list[Any]:
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:
-    optimizer = getattr(model, "optimizer", None)  # none before `compile`
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
     return {
-        "the optimizer": optimizer,
+        "the optimizer": getattr(model, "optimizer", None),
         "the loss": getattr(model, "_compile_loss", None),
-        "the optimizer's learning rate": getattr(inner, "_learning_rate", None),
+        "the optimizer's learning rate": getattr(_inner_optimizer(model), "_learning_rate", None),
     }
 
 
+def _inner_optimizer(model: Any) -> Any:
+    """That inside one that scales the loss, which has the rate; None before `compile`."""
+    optimizer = getattr(model, "optimizer", None)
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 def learning_rate(model: Any) -> float | None:
-    optimizer = model.optimizer
-    # The optimizer inside one that scales the loss has it.
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner = _inner_optimizer(model)
     return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
 
 
 def has_schedule(model: Any) -> bool:
-    return isinstance(getattr(model.optimizer, "_learning_rate", None), LearningRateSchedule)
+    return callable(getattr(_inner_optimizer(model), "_learning_rate", None))
+
+
+def why_unclipped(model: Any) -> str:
+    """Why `clip` cannot clip the gradients of a model; empty where it can."""
+    inner = _inner_optimizer(model)
+    if any(getattr(type(inner), each, None) is not getattr(Optimizer, each) for each in _APPLYING):
+        return "the model has no optimizer, or a custom one"
+    if inner.clipnorm or inner.global_clipnorm or inner.clipvalue:
+        return "the optimizer clips them already"
+    others = {id(each) for each in vars(model).values() if isinstance(each, Optimizer)}
+    return "the model has several optimizers" if others - {id(model.optimizer), id(inner)} else ""
+
+
+def clip(model: Any, norm: float) -> None:
+    """Lets the optimizer clip by the global norm; its configuration, which is saved, stays."""
+    vars(_inner_optimizer(model))["_clip_gradients"] = lambda gradients: tf.clip_by_global_norm(
+        gradients, norm
+    )[0]
 
 
 def watch_names(names: Naming) -> None:

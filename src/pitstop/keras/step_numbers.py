@@ -96,10 +96,7 @@ class StepNumbers:
         if "loss" in found:
             at = run.position
             place = (at.step + 1, at.epoch, at.step_in_epoch + 1)
-            # Which package a model is of is only found out where the rate is asked for.
-            run.session.losses.note(
-                place, self.loss, lambda: private_of(run.model).learning_rate(run.model)
-            )
+            run.session.losses.note(place, self.loss, lambda: left_out.optimizer_of(run.model))
             if at.step < run.session.settings.look_to_step:
                 left_out.look_at_weights(run, place)
 

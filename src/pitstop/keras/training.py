@@ -175,6 +175,7 @@ class Training:
         run.doubt(self.session.settings.altered)
         self._trained.look(model)
         run.doubt(micro_batches.begin_fit(self.session, model))
+        left_out.clip_gradients(run)
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:
             randomness.seed_if_unseeded()

@@ -95,6 +95,7 @@ class Settings(Frozen):
     rolls_back: bool = False
     skip_steps: tuple[int, ...] = ()  # steps whose batches are left out
     rates: tuple[tuple[int, float], ...] = ()
+    clip_norm: float = 0.0  # that the gradients of a step are clipped to, 0 for not at all
     look_to_step: int = 0  # behind each step up to this one the weights are looked at
     batch_parts: int = 1  # in how many parts a step is computed, 1 for one
     small_buffers: bool = False  # the input holds as little as it can, in the same order

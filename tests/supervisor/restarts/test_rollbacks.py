@@ -91,13 +91,46 @@ def test_a_rate_that_is_too_high_is_lowered_from_before_the_losses_grew() -> Non
 
 def test_a_lower_rate_that_does_not_help_goes_further_back_and_lower() -> None:
     first = _back(decide(_loss(22, GROWN), [], FOUND, 3))
-    again = dataclasses.replace(_loss(23), learning_rate=0.01)
+    again = dataclasses.replace(_loss(23, GROWN), learning_rate=0.01)
     second = _back(decide(again, [first], FOUND, 3))
     assert (second.action, second.to_step) == ("rate", 1)
     third = _back(decide(again, [first, second], FOUND, 3))
     assert (third.action, third.checkpoint) == ("rate", "")
     # What is saved on the way has the lower rate already.
     assert altered(Settings(), [first, second], allowed=True).rates == ((1, second.learning_rate),)
+
+
+def test_gradients_are_clipped_where_lower_rates_did_not_help() -> None:
+    grown = dataclasses.replace(_loss(22, GROWN), learning_rate=0.01)
+    done: list[RolledBack] = []
+    for _ in range(5):
+        done.append(_back(decide(grown, done, FOUND, 9)))
+    assert [each.action for each in done] == ["rate", "rate", "rate", "clip", "rate"]
+    settings = altered(Settings(), done[:4], allowed=True)
+    assert settings.clip_norm == 1.0
+    # A state of before the lower rate has it now, too.
+    assert settings.rates == ((0, done[2].learning_rate),)
+    assert settings.altered.endswith(
+        "the learning rate is 0.001 from step 0 on; "
+        "gradients are clipped to a global norm of 1 from step 0 on"
+    )
+
+
+def test_a_rate_of_a_schedule_is_not_lowered() -> None:
+    scheduled = dataclasses.replace(_loss(22, GROWN), is_scheduled=True)
+    clip = _back(decide(scheduled, [], FOUND, 3))
+    assert (clip.action, clip.to_step, clip.learning_rate) == ("clip", 9, None)
+    refused = decide(scheduled, [clip], FOUND, 3)
+    assert isinstance(refused, RollbackRefused)
+    assert refused.reason == (
+        "the learning rate follows a schedule, and clipping the gradients did not help"
+    )
+    never = dataclasses.replace(scheduled, unclipped="the optimizer clips them already")
+    refused = decide(never, [], FOUND, 3)
+    assert isinstance(refused, RollbackRefused)
+    assert refused.reason.endswith(
+        "and its gradients cannot be clipped: the optimizer clips them already"
+    )
 
 
 def test_weights_that_are_found_bad_are_looked_for_then_their_batch_is_left_out() -> None:
@@ -123,7 +156,9 @@ def test_after_two_batches_in_a_row_it_is_the_rate() -> None:
     for step in (26, 27):
         done.append(_back(decide(_loss(step, STEADY), done, FOUND, 5)))
     assert [each.action for each in done] == ["skip", "skip"]
-    assert _back(decide(_loss(28, STEADY), done, FOUND, 5)).action == "rate"
+    done.append(_back(decide(_loss(28, STEADY), done, FOUND, 5)))
+    assert done[-1].action == "rate"
+    assert _back(decide(_loss(28, STEADY), done, FOUND, 5)).action == "clip"
 
 
 def test_loops_of_the_script_are_left_alone() -> None:

@@ -223,6 +223,7 @@ def _rolled_back_line(event: events.RolledBack) -> str:
     then = {
         "skip": f"the batch of step {event.step} is skipped",
         "rate": f"the learning rate is {rate} from there",
+        "clip": "gradients are clipped from there",
         "look": "searching for the step that makes the weights bad",
     }[event.action]
     place = f"step {event.to_step}" if event.checkpoint else "the beginning"

@@ -185,8 +185,8 @@ def foresee(
 ) -> str:
     if cause == NAN and rollbacks:
         return (
-            "go back to the last checkpoint with finite weights and skip the batch or lower the "
-            f"learning rate, at most {rollbacks} times"
+            "go back to the last checkpoint with finite weights and skip the batch, lower the "
+            f"learning rate or clip gradients, at most {rollbacks} times"
         )
     again = _again(cause, policy)
     if cause == _DATA and policy.most:

@@ -6,7 +6,7 @@ What was done is in the journal only, and holds for every later attempt of the r
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from pitstop import journal
 from pitstop.errors import RunFolderUnwritable
@@ -44,6 +44,8 @@ WEIGHTS = "weights"
 """The metric of a `NonFiniteLoss` that tells of weights, looked at behind a step."""
 _RATE_FACTOR = 0.1
 _MOST_IN_A_ROW = 2
+_MOST_RATES = 3
+_CLIP_NORM = 1.0
 _NEAR_STEPS = 50
 
 
@@ -72,18 +74,24 @@ def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
 def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) -> Settings:
     rates: dict[int, float] = {}
     for each in done:
-        rates = {step: rate for step, rate in rates.items() if step <= each.to_step}
+        rates = {min(step, each.to_step): rate for step, rate in rates.items()}
         rates |= {each.to_step: each.learning_rate} if each.learning_rate else {}
     skips = sorted(left_out(done))
     parts = [f"the batch of step {step} is skipped" for step in skips]
     parts += [
         f"the learning rate is {rate:.4g} from step {step} on" for step, rate in rates.items()
     ]
+    clipped = [each.to_step for each in dropwhile(lambda each: each.action != "clip", done)]
+    clip_norm = _CLIP_NORM if clipped else 0.0
+    from_step = min(clipped, default=0)
+    words = f"gradients are clipped to a global norm of {clip_norm:g} from step {from_step} on"
+    parts += [words] if clipped else []
     return dataclasses.replace(
         settings,
         rolls_back=allowed,
         skip_steps=tuple(skips),
         rates=tuple(rates.items()),
+        clip_norm=clip_norm,
         look_to_step=max((each.step + 1 for each in done), default=0),
         altered=f"--on-nan rollback changed the results: {'; '.join(parts)}" if parts else "",
     )
@@ -117,9 +125,26 @@ def decide(
         return back
     if before_step == bad.step and not _stays_bad(bad, left_out(done)):
         return dataclasses.replace(back, action="skip")
-    if not bad.learning_rate:
-        return RollbackRefused("there is no learning rate to lower")
-    return dataclasses.replace(back, action="rate", learning_rate=bad.learning_rate * _RATE_FACTOR)
+    return _gentler(bad, back, [each.action for each in done])
+
+
+def _gentler(
+    bad: NonFiniteLoss, back: RolledBack, done: Sequence[str]
+) -> RolledBack | RollbackRefused:
+    rate = 0.0 if bad.is_scheduled else bad.learning_rate
+    enough = _MOST_RATES if has_grown(bad.recent, bad.last_finite) else 1
+    clips = not bad.unclipped and "clip" not in done
+    if clips and (not rate or done.count("rate") >= enough):
+        return dataclasses.replace(back, action="clip")
+    if rate:
+        return dataclasses.replace(back, action="rate", learning_rate=rate * _RATE_FACTOR)
+    rate_kept = "follows a schedule" if bad.is_scheduled else "is not known"
+    unclipped = (
+        f"its gradients cannot be clipped: {bad.unclipped}"
+        if bad.unclipped
+        else "clipping the gradients did not help"
+    )
+    return RollbackRefused(f"the learning rate {rate_kept}, and {unclipped}")
 
 
 def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -> int:
@@ -129,7 +154,7 @@ def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -
     not help.
     """
     last = done[-1] if done else None
-    if last and last.action == "rate" and bad.step <= last.step + _NEAR_STEPS:
+    if last and last.action in ("rate", "clip") and bad.step <= last.step + _NEAR_STEPS:
         return max(min(last.to_step, bad.step), 1)
     if isinstance(bad, NonFiniteLoss) and has_grown(bad.recent, bad.last_finite):
         return max(bad.step - len(bad.recent) + 1, 1)
