@@ -79,20 +79,27 @@ def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
         each.folder.mkdir()
     ended = whole.attempt()
     assert ended.returncode == 0, ended.stderr
-    skipped = whole.events(BatchSkipped)
+    every = whole.events(BatchSkipped)
+    unseen = [each for each in every if each.in_validation]
+    assert [(each.epoch, each.step, each.step_in_epoch) for each in unseen] == [
+        (epoch, 20 * (epoch + 1), 5) for epoch in range(3)
+    ]
+    assert b"batch 5 of the validation behind step 20 is skipped" in ended.stderr
+    skipped = [each for each in every if not each.in_validation]
     assert [each.epoch for each in skipped] == [0, 1, 2]
     assert "JPEG" in skipped[0].found[0]
     assert whole.last(LevelKnown).level == "not_exact"
     listed = (whole.folder / "run" / "attempts" / "1" / "skipped-records.txt").read_text()
     assert [line.split(",")[0] for line in listed.splitlines()] == [
-        f"step {each.step}" for each in skipped
+        f"step {each.step}" for each in every
     ]
+    assert listed.count("batch 5 of the validation: ") == 3
     # Behind the bad batches of two epochs; that of the second is read again.
     assert killed.attempt("--die-at-step", "33").returncode == 137
     again = killed.attempt()
     assert again.returncode == 0, again.stderr
     assert b"weights: " in ended.stdout
-    assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
+    assert again.stdout.splitlines()[-2:] == ended.stdout.splitlines()[-2:]
 
 
 @pytest.mark.torture

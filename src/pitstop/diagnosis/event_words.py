@@ -130,7 +130,10 @@ _NEWS: Mapping[MarkKind | None, Mapping[type[events.Event], Callable[[Any], str]
         ),
     },
     MarkKind.WARNING: {
-        events.BatchSkipped: "the batch of step {0.step:,} is skipped".format,
+        events.BatchSkipped: lambda each: (
+            f"{'a validation batch behind' if each.in_validation else 'the batch of'} "
+            f"step {each.step:,} is skipped"
+        ),
         events.CheckpointQuarantined: "{0.path} was set aside: {0.reason}".format,
         events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
         events.ExhaustionForecast: _exhaustion,

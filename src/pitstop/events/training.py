@@ -106,12 +106,13 @@ class NonFiniteLoss(Event):
 class BatchSkipped(Event):
     """A batch was not trained on, after a rollback or since it cannot be read."""
 
-    step: int  # that it would have been; step_in_epoch counts from 1
+    step: int  # that it would have been, or the last one; step_in_epoch counts from 1
     epoch: int
     step_in_epoch: int
     file: str  # with its arrays, for NumPy; empty where it was not written
     # what of it is NaN or infinite, one phrase each; or the error of its reading
     found: list[str] = field(default_factory=list)
+    in_validation: bool = False  # then step_in_epoch counts the batches of the validation
 
 
 class NonFiniteLocated(Event):

@@ -1,15 +1,18 @@
 """Batches that cannot be read are left out, where `--on-bad-record skip` allows it.
 
-Each counts as a step, so that the place in the input stays the number of steps.
+Each counts as a step, so that the place in the input stays the number of steps.  A validation is
+read from its beginning in each epoch, and has no place.
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pitstop.engine.fence import observing
 from pitstop.events import BatchSkipped
+from pitstop.keras.input_state import goes_on_behind_an_error
 from pitstop.tensorflow import drawn_inputs
 
 _UNREADABLE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
@@ -22,23 +25,31 @@ LIST = "skipped-records.txt"
 
 
 class BadRecords:
-    """Draws the batches of a `fit` ahead of its steps, and passes over those that fail.
+    """Draws the batches of a `fit`, or of its validations, and passes over those that fail.
 
     More than ten, and one in ten, are no accident: the next one is the script's to meet.
     """
 
-    def __init__(self, *, may_skip: bool) -> None:
-        self._may_skip = may_skip
+    def __init__(self, dataset: Any, *, may_skip: bool, in_validation: bool = False) -> None:
+        self._may_skip = may_skip and goes_on_behind_an_error(dataset)
+        self._in_validation = in_validation
         self._calls = self._skipped = 0
 
-    def next_call(self, run: Any, iterator: Any, stride: int) -> Any:
-        """What a call of `stride` steps reads from; None where a batch cannot be read."""
+    def readable(self, run: Any, items: Iterable[Any], stride: int) -> Iterator[Any]:
+        """The items of an epoch iterator, without those whose batches cannot be read."""
+        for first, *last, iterator in items:
+            read = self.next_call(run, iterator, range(first + 1, first + 1 + stride))
+            if read is not None:
+                yield (first, *last, read)
+
+    def next_call(self, run: Any, iterator: Any, numbers: Sequence[int]) -> Any:
+        """What a call reads its batches from, these in the count; None where one is unreadable."""
         self._may_skip &= self._skipped < max(_MOST, self._calls * _MOST_SHARE)
         if not self._may_skip or not drawn_inputs.is_of_one_device(iterator):
             return iterator
         self._calls += 1
         batches, is_whole = [], True
-        for step in run.position.next_steps(stride):
+        for number in numbers:
             try:
                 batches.append(next(iterator))
             except StopIteration:
@@ -46,10 +57,9 @@ class BadRecords:
             except _UNREADABLE as error:
                 is_whole = False
                 self._skipped += 1
-                _tell(run, step, str(error.message))
+                _tell(run, number, str(error.message), in_validation=self._in_validation)
         if is_whole:
             return drawn_inputs.iterator_over(batches, iterator) if batches else iterator
-        run.numbers.forget()
         return None
 
     def skip(self, iterator: Any, elements: int) -> None:
@@ -62,11 +72,13 @@ class BadRecords:
 
 
 @observing()
-def _tell(run: Any, step: int, error: str) -> None:
-    epoch, place = run.position.epoch, run.position.in_epoch(step)
+def _tell(run: Any, number: int, error: str, *, in_validation: bool) -> None:
+    at = run.position
+    step, place = (at.step, number) if in_validation else (number, at.in_epoch(number))
+    batch = f"batch {place}{' of the validation' if in_validation else ''}"
     cause = " ".join(_PLACES.sub("", error).split())
     run.doubt("--on-bad-record changed the results: batches that cannot be read are skipped")
     file = run.session.attempt_dir / LIST
     with file.open("a", encoding="utf-8") as lines:
-        lines.write(f"step {step}, epoch {epoch + 1}, batch {place}: {cause}\n")
-    run.session.report(BatchSkipped(step, epoch, place, "", [cause]))
+        lines.write(f"step {step}, epoch {at.epoch + 1}, {batch}: {cause}\n")
+    run.session.report(BatchSkipped(step, at.epoch, place, "", [cause], in_validation))

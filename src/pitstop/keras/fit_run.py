@@ -67,7 +67,9 @@ class FitRun:
         in_parts = bool(self._read_by_callbacks() or arguments.get("validation_steps"))
         data = arguments.get("validation_data")
         # the data that `fit` validates with
-        self.validation = ValidationInput(data, epochs, is_shared=in_parts)
+        self.validation = ValidationInput(
+            data, epochs, is_shared=in_parts, skips_bad_records=session.settings.skips_bad_records
+        )
         self.position = FitPosition(beginning.index, step)  # where it stands
         self.numbers = StepNumbers()  # what the last training step returned
         # callbacks that do not act, by class; of a step in the open only
@@ -127,7 +129,7 @@ class FitRun:
             self.session.settings.overhead,
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
-            skips_bad_records=self.session.settings.on_bad_record == "skip",
+            skips_bad_records=self.session.settings.skips_bad_records,
         )
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input

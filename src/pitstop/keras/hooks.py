@@ -28,7 +28,10 @@ def enumerate_steps(
         return
     if epoch_iterator._current_iterator is None:
         _count_shuffles(epoch_iterator)
-    yield from training.outside(original(epoch_iterator))
+    items = original(epoch_iterator)
+    if run is not None and private.validates_with(run.model, epoch_iterator):
+        items = run.validation.bad_records.readable(run, items, epoch_iterator.steps_per_execution)
+    yield from training.outside(items)
 
 
 def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[Any]:
@@ -80,9 +83,12 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
             return
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
         if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
-            read = run.input.bad_records.next_call(run, iterator, stride)
+            steps = run.position.next_steps(stride)
+            read = run.input.bad_records.next_call(run, iterator, steps)
             if read is not None:
                 yield private.step_item(step, step + stride - 1, read)
+            else:
+                run.numbers.forget()
         run.step_done()
         step += stride
 

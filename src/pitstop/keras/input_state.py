@@ -99,8 +99,9 @@ def skips_rows(adapter: Any) -> bool:
 
 def goes_on_behind_an_error(dataset: Any) -> bool:
     """Whether an iterator can continue after an element that failed; a generator cannot."""
-    stages = pipeline.stateful_stages(dataset) if isinstance(dataset, tf.data.Dataset) else []
-    return all(stage.name != pipeline.FROM_GENERATOR for stage in stages)
+    return isinstance(dataset, tf.data.Dataset) and all(
+        stage.name != pipeline.FROM_GENERATOR for stage in pipeline.stateful_stages(dataset)
+    )
 
 
 _SHUFFLED_BATCHES = Exactness(

@@ -176,6 +176,10 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     return left, 1 + int(builds) + int(left is not None and source._steps_seen == 0)
 
 
+def validates_with(model: Any, epoch_iterator: Any) -> bool:
+    return getattr(model, "_eval_epoch_iterator", None) is epoch_iterator
+
+
 def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:
     """Makes what validations read a `PyDataset` by, as the first of them does: it reads batches."""
     model._eval_epoch_iterator = TFEpochIterator(

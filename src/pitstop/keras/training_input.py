@@ -71,9 +71,7 @@ class TrainingInput:
             self.state.level = EXACT
             self.state.replay_from_now_on("a cache() keeps the order of the first epoch")
         # what leaves out batches that cannot be read
-        self.bad_records = BadRecords(
-            may_skip=skips_bad_records and input_state.goes_on_behind_an_error(self.dataset)
-        )
+        self.bad_records = BadRecords(self.dataset, may_skip=skips_bad_records)
         self._shuffles = RepeatedShuffles(self.dataset, in_parts=bool(source.steps_per_epoch))
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None

@@ -13,6 +13,7 @@ from pitstop.engine.python_state import Arrays, Encoder
 from pitstop.engine.script_random import level_of_workers
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import input_state
+from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
@@ -32,10 +33,18 @@ class ValidationInput:
     `data`: what each validation reads from: the inputs alone of a tuple.
     """
 
-    def __init__(self, data: Any, planned: int = 1, *, is_shared: bool = False) -> None:
+    def __init__(
+        self,
+        data: Any,
+        planned: int = 1,
+        *,
+        is_shared: bool = False,
+        skips_bad_records: bool = False,
+    ) -> None:
         """`planned` readings are to come; `is_shared`: others may read from it."""
         self._planned = planned
         self.data = data[0] if isinstance(data, tuple | list) and data else data
+        self.bad_records = BadRecords(self.data, may_skip=skips_bad_records, in_validation=True)
         self._created = 0
         self._left: Any = None
         self._saved_state = b""

@@ -104,6 +104,10 @@ class Settings(Frozen):
     altered: str = ""  # why the numbers are not those of the script alone; empty where they are
 
     @property
+    def skips_bad_records(self) -> bool:
+        return self.on_bad_record == "skip"
+
+    @property
     def looks_only(self) -> bool:
         return self.find_nan_step > 0 or self.measure_from > 0
 

@@ -236,7 +236,9 @@ def _rolled_back_line(event: events.RolledBack) -> str:
 def _skipped_line(event: events.BatchSkipped) -> str:
     found = f"; {'; '.join(event.found)}" if event.found else ""
     place = f" It is in {event.file}." if event.file else ""
-    return f"the batch of step {event.step} is skipped{found}.{place}"
+    number = event.step_in_epoch
+    batch = f"batch {number} of the validation behind" if event.in_validation else "the batch of"
+    return f"{batch} step {event.step} is skipped{found}.{place}"
 
 
 _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
