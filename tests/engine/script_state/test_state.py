@@ -9,7 +9,7 @@ import decimal
 import io
 import os
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +303,26 @@ def test_what_the_code_of_a_generator_reads_ahead_is_named(
     script.soften()
     state.capture(Encoder(""), read_ahead=True)
     assert state.unverified == ["script:config.noise (the input reads it ahead)"]
+
+
+@pytest.mark.parametrize(("holds", "named"), [(False, False), (True, True)])
+def test_views_are_named_where_something_holds_them(run: Any, *, holds: bool, named: bool) -> None:
+    rule = run().Rule()
+
+    def batches() -> Iterator[Any]:
+        order = np.arange(12)
+        while True:
+            part = order[3:6]
+            if holds:
+                rule.weights, rule.limit = order, part
+            yield part
+
+    source = batches()
+    state = ScriptState(NoLibrary())
+    state.begin({}, {"input": source})
+    next(source)
+    _, unverified = state.capture_input(Encoder(""))
+    assert any("a view of another array" in each for each in unverified) == named
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,13 @@ class ScriptState:
                 if addressing and _addresses_in(changed.content, addressing):
                     unverified.append(f"{name} (with addresses of objects)")
         arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
-        return saved, unverified + self._views(arrays)
+        return saved, unverified + self._views(arrays, walk.held)
 
-    def _views(self, arrays: Mapping[str, Any]) -> list[str]:
-        """Names of new arrays that others share their memory with, which are saved each alone."""
+    def _views(self, arrays: Mapping[str, Any], held: set[str]) -> list[str]:
+        """Names of new arrays that others share their memory with, which are saved each alone.
+
+        The local variables of a generator hold nothing that is made anew.
+        """
         by_owner: dict[int, list[str]] = {}
         for name, array in arrays.items():
             owner = array if array.base is None else array.base
@@ -142,7 +145,9 @@ class ScriptState:
             for name in names
             if name not in self.baseline
             and any(
-                np.may_share_memory(arrays[name], arrays[each]) for each in names if each != name
+                np.may_share_memory(arrays[name], arrays[each])
+                for each in names
+                if each != name and not held.isdisjoint((name, each))
             )
         ]
 

@@ -68,6 +68,8 @@ class Walk:
         # names of objects that could not be looked at, and why
         self.unreadable: dict[str, str] = {}
         self.is_complete = True
+        # names of those that the content of another one refers to
+        self.held: set[str] = set()
         self._known = known
         self._library = library
         self._names = names
@@ -135,6 +137,8 @@ class Walk:
                 self._waiting.append((path, value, None))
             return None
         name = self._names.name_of(value, path)
+        if is_content:
+            self.held.add(name)
         if name not in self.nodes:
             self._followed[id(value)] = value
             self.nodes[name] = node = Node(kind, self._form_of(kind, value), None)
