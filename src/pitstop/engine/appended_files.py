@@ -19,6 +19,7 @@ APPENDED_FILE = "appended.jsonl"
 """Its name in the folder of an attempt: a path and a number of bytes in each line."""
 _MOST_FILES = 64
 _MOST_BYTES = 1 << 24
+_MOST_HEADER_BYTES = 1 << 12
 _DIGITS = re.compile(rb"\d+")
 _APPENDED_AGAIN = (
     "the script has appended to {} again, but not what an earlier attempt appended there; "
@@ -149,13 +150,14 @@ class AppendedFiles:
         again = b"" if file.is_over else self._again(path, file)
         if not again:
             return True
-        earlier, header = self._earlier(path, file), b""
+        earlier, header = self._earlier(path, file, len(again) + _MOST_HEADER_BYTES), b""
         if file.repeated_bytes == file.begun_bytes:
             # A table gets its header where the file is empty.
             header = earlier[: earlier.find(b"\n") + 1]
         for left_out in (b"", header):
             same_bytes = same(earlier.removeprefix(left_out), again)
-            if same_bytes and _is_ended_with(path, file, again[same_bytes:]):
+            is_whole = len(again) < _MOST_BYTES
+            if same_bytes and is_whole and _is_ended_with(path, file, again[same_bytes:]):
                 file.repeated_bytes += len(left_out) + same_bytes
                 return True
         return False
@@ -165,23 +167,25 @@ class AppendedFiles:
         if file.is_over or size_bytes < file.repeated_bytes:
             return self._settle(path)
         again = self._again(path, file)
-        before = self._earlier(path, file)[: size_bytes - file.repeated_bytes]
-        is_removed = is_alike(before, again) and _is_ended_with(path, file, b"")
-        if again and not is_removed and (reason := self._settle(path)):
-            return reason
+        before = self._earlier(path, file, size_bytes - file.repeated_bytes)
+        is_repetition = len(again) < _MOST_BYTES and is_alike(before, again)
+        if again and not (is_repetition and _is_ended_with(path, file, b"")):
+            reason = self._settle(path)
+            if reason:
+                return reason
         file.repeated_bytes = min(size_bytes, file.earlier_bytes)
         return ""
 
-    def _earlier(self, path: str, file: AppendedFile) -> bytes:
-        count = min(_MOST_BYTES, file.earlier_bytes - file.repeated_bytes)
+    def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
+        """What comes next of what earlier attempts have appended."""
+        count = min(most_bytes, _MOST_BYTES, file.earlier_bytes - file.repeated_bytes)
         return file_access.read(path, count, file.repeated_bytes)[0]
 
     def _again(self, path: str, file: AppendedFile) -> bytes:
-        """What this process has appended; nothing where the file was emptied, or is large."""
+        """What this process has appended; nothing where the file was emptied."""
         content, size_bytes = file_access.read(path, _MOST_BYTES, file.earlier_bytes)
-        if size_bytes < file.earlier_bytes or len(content) == _MOST_BYTES:
+        if size_bytes < file.earlier_bytes:
             file.end()
-            return b""
         return content
 
 
