@@ -1,5 +1,6 @@
 """The session of this process, opened once by whoever needs it first."""
 
+import atexit
 import os
 from collections.abc import Mapping
 
@@ -41,12 +42,14 @@ def open_session(
             IMPORTS.write(session.attempt_dir)
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
+            if not session.kernel:
+                APPENDED.watch(session.attempt_dir)
+        atexit.register(_end_files)
         _watch(session, callback_of)
     return session
 
 
-def end_files() -> None:
-    """The script is at its end: what it has appended again is removed, where it has trained."""
+def _end_files() -> None:
     session = current()
     reason = APPENDED.leave() if session is not None else ""
     if session is not None and reason:

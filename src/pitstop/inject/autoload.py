@@ -169,10 +169,6 @@ class _Autoload:
 
     def end(self) -> None:
         """Runs last at the exit; to take TensorFlow apart needs a second of computing."""
-        if self._imported:
-            from pitstop.engine.process_session import end_files
-
-            end_files()
         if self._exit_code is not None:
             from pitstop.engine.leaving import LeavesScript, end_process
 
