@@ -102,12 +102,7 @@ def open_gang(path: Path) -> GangFolder:
     """Raises `RunFolderInvalid` where its gang.json is unreadable, or `FormatTooNew`."""
     try:
         record = check_format(parsed(read_regular(path / GANG_FILE)), GANG_KIND)
-        return build(
-            GangFolder,
-            "launch",
-            record,
-            path=path,
-        )
+        return build(GangFolder, "launch", record, path=path)
     except (OSError, ValueError) as error:
         raise RunFolderInvalid(
             f"{path / GANG_FILE} is not a record of a launch: {error}.",
