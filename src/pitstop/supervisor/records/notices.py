@@ -190,12 +190,11 @@ def _given_up_line(event: events.UploadGivenUp) -> str:
 
 
 def _forecast_line(event: events.ExhaustionForecast) -> str:
-    name = _RESOURCES.get(event.resource, event.resource)
     place = _LIMITED_BY.get(event.place, f" on {event.place}" if event.place else "")
     grown = f"use has grown by {_rate(event)} for {about(event.window_seconds)}"
     python = ", as have Python's objects" if event.growing == "python" else ""
     left = f"{_amount(event.resource, event.left)} are left{place}"
-    return f"out of {name} in about {about(event.seconds_left)}: {grown}{python}; {left}."
+    return f"{short_forecast(event)}: {grown}{python}; {left}."
 
 
 def short_forecast(event: events.ExhaustionForecast) -> str:
