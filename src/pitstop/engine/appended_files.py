@@ -17,6 +17,7 @@ from pitstop.engine.audit_events import subscribe
 
 APPENDED_FILE = "appended.jsonl"
 """Its name in the folder of an attempt: a path and a number of bytes in each line."""
+APPENDING = os.O_WRONLY | os.O_APPEND
 _MOST_FILES = 64
 _MOST_BYTES = 1 << 24
 _MOST_HEADER_BYTES = 1 << 12
@@ -25,6 +26,7 @@ _APPENDED_AGAIN = (
     "the script has appended to {} again, but not what an earlier attempt appended there; "
     "what both appended is kept"
 )
+_READ_AHEAD = "the script reads {}, to which an earlier attempt appended after the restored state"
 
 
 class AppendedFile:
@@ -52,6 +54,7 @@ class AppendedFiles:
         self._record: Path | None = None
         self._begun: dict[str, int] = {}
         self._files: dict[str, AppendedFile] = {}
+        self._doubt = ""
 
     def watch(self, attempt_dir: Path | None) -> None:
         """Hears of them from now on; `attempt_dir` tells of those of earlier attempts."""
@@ -72,17 +75,25 @@ class AppendedFiles:
         """Whether what is appended to a file may repeat an earlier attempt."""
         return os.path.abspath(path) in self._begun  # noqa: PTH100
 
+    def is_ahead(self, path: str) -> bool:
+        """Whether an earlier attempt has appended to it what this process has not yet."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        if path in self._files:
+            self._remove_repeated(path)
+        return path in self._files and not self._files[path].is_over
+
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, _mode, flags = arguments
-        is_append = bool(flags & os.O_APPEND)
+        is_append = flags & APPENDING == APPENDING
         if not (is_append or self._begun) or file_access.is_own_look(frame):
             return
         if os.getpid() != self._pid or not isinstance(path, str | bytes | os.PathLike):
             return
         path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
         if path in self._files:
-            # Who reads it finds nothing twice.
-            self._remove_repeated(path)
+            # Who reads it finds nothing twice, but maybe what this process has not appended yet.
+            if self.is_ahead(path) and not is_append and file_access.is_opened_by_script(frame):
+                self._doubt = self._doubt or _READ_AHEAD.format(path)
         elif (is_append or path in self._begun) and file_access.is_opened_by_script(frame):
             self._on_first_open(path, is_append=is_append)
 
@@ -111,7 +122,8 @@ class AppendedFiles:
 
     def settle(self) -> str:
         """Removes what the script has appended again; why that cannot be told, else empty."""
-        return "; ".join(filter(None, map(self._settle, self._files)))
+        doubt, self._doubt = self._doubt, ""
+        return "; ".join(filter(None, (doubt, *map(self._settle, self._files))))
 
     def leave(self) -> str:
         """As `settle`, at the exit of a process; another one of the attempt may follow."""

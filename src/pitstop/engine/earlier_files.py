@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pitstop.engine import file_access
-from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
@@ -81,7 +81,7 @@ class EarlierFiles:
         if flags & os.O_TRUNC:
             self._note_begun_anew(path)
             return
-        if flags & os.O_APPEND and APPENDED.repeats(path):
+        if flags & APPENDING == APPENDING and APPENDED.repeats(path):
             return
         if flags & _WRITING:
             self._note_written(path)
@@ -227,9 +227,8 @@ class EarlierFiles:
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:
-        if self._is_changed(changed_seconds, path) or (
-            not changed_seconds and self._lacks_content(path)
-        ):
+        is_lost = not changed_seconds and self._lacks_content(path)
+        if is_lost or self._is_changed(changed_seconds, path) or APPENDED.is_ahead(path):
             self._tell(path)
 
     def _looked_for(self, pattern: str) -> None:
