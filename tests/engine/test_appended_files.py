@@ -106,8 +106,14 @@ def test_a_script_that_reads_what_it_has_done(run: Run) -> None:
 
 def test_other_rows_are_kept_and_named(run: Run) -> None:
     run.attempt(1, "append('a\\n')")
-    assert "rows.csv" in run.attempt(2, "append('other\\n')")
+    assert "rows.csv" in run.attempt(2, "APPENDED.go_on({}); append('other\\n')")
     assert run.rows == "a\nother\n"
+
+
+def test_a_run_that_begins_again_is_not_less_exact(run: Run) -> None:
+    run.attempt(1, "append('began at 10:05\\n')")
+    assert run.attempt(2, "append('began at 10:07\\n')") == ""
+    assert run.rows == "began at 10:05\nbegan at 10:07\n"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_other_rows_are_kept_and_named(run: Run) -> None:
 def test_rows_of_another_process_are_kept(run: Run, before: str, doubt: str, rows: str) -> None:
     run.attempt(1, f"append({before!r})")
     other = "os.system('echo other >> rows.csv')"
-    assert doubt in run.attempt(2, f"append('a\\n'); {other}; append('b\\n')")
+    assert doubt in run.attempt(2, f"APPENDED.go_on({{}}); append('a\\n'); {other}; append('b\\n')")
     assert run.rows == rows
 
 

@@ -55,6 +55,7 @@ class AppendedFiles:
         self._begun: dict[str, int] = {}
         self._files: dict[str, AppendedFile] = {}
         self._doubt = ""
+        self._is_resumed = False  # a saved state was restored in this process
 
     def watch(self, attempt_dir: Path | None) -> None:
         """Hears of them from now on; `attempt_dir` tells of those of earlier attempts."""
@@ -139,6 +140,7 @@ class AppendedFiles:
 
     def go_on(self, sizes: Mapping[str, int]) -> str:
         """The script goes on where the files had these sizes; why one does not, else empty."""
+        self._is_resumed = True
         for path in sizes:
             if path in self._begun and path not in self._files:
                 self._note(path)
@@ -154,7 +156,7 @@ class AppendedFiles:
         if self._remove_repeated(path):
             return ""
         self._files[path].end()
-        return _APPENDED_AGAIN.format(path)
+        return _APPENDED_AGAIN.format(path) if self._is_resumed else ""
 
     def _remove_repeated(self, path: str) -> bool:
         """Whether what was appended repeats an earlier attempt, or cannot do so."""
