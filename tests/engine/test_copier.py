@@ -21,7 +21,7 @@ from pitstop.engine.state_capture import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
 from pitstop.snapshot import arena
-from pitstop.snapshot.arena import Arena, newest_slot
+from pitstop.snapshot.arena import Arena, newest_slot, plan_arena
 from pitstop.store.image import TensorSpec, parse_image
 from tests.engine.samples import cut, value
 from tests.store.samples import lowered
@@ -43,9 +43,7 @@ class Trainer:
         self.failed: list[Exception] = []
         self.copier = Copier(
             self.beacon,
-            folder,
-            available_bytes,
-            0,
+            lambda size_bytes: Arena(plan_arena(size_bytes, available_bytes(), 0), folder),
             self.take_arena,
             self.copied.append,
             self.failed.append,

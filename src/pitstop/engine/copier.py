@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from pitstop.engine.fence import observing
@@ -21,7 +20,7 @@ from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
 from pitstop.record import Frozen
-from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena, write_slot
+from pitstop.snapshot.arena import Arena, ArenaPlan, write_slot
 from pitstop.store.image import Image, plan_image
 
 LARGE_BYTES = 64 << 20
@@ -61,17 +60,13 @@ class Copier:
     def __init__(
         self,
         beacon: Beacon,
-        folder: Path,
-        available_bytes: Callable[[], int],
-        limit_bytes: int,
+        make_arena: Callable[[int], Arena],
         on_arena: Callable[[Arena], None],
         on_copied: Callable[[SnapshotReport], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
         self._beacon = beacon
-        self._folder = folder
-        self._available_bytes = available_bytes
-        self._limit_bytes = limit_bytes
+        self._make_arena = make_arena  # for a snapshot of so many bytes
         self._on_arena = on_arena
         self._on_copied = on_copied
         self._on_failed = on_failed
@@ -201,8 +196,7 @@ class Copier:
             return self._arena
         if self._arena is not None:
             self._arena.shed()
-        plan = plan_arena(snapshot_bytes, self._available_bytes(), self._limit_bytes)
-        arena = Arena(plan, self._folder)
+        arena = self._make_arena(snapshot_bytes)
         self.room_refused = False
         arena.prefault(lambda: self.awaited)
         self._on_arena(arena)

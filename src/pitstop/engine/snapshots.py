@@ -20,7 +20,7 @@ from pitstop.link.beacon import Phase, Stop
 from pitstop.link.messages import ArenaOffer, Welcome
 from pitstop.machine.memory import available_bytes
 from pitstop.machine.own_process import age_ns
-from pitstop.snapshot.arena import Arena
+from pitstop.snapshot.arena import Arena, plan_arena
 
 _STOP_WAIT_SECONDS = 3.0
 _GIVEN_UP_NS = 60_000_000_000
@@ -69,14 +69,9 @@ class Snapshots:
             settings.last_step,
             by_budget=not self.lockstep.agreed,
         )
+        self._run_dir = Path(welcome.run_dir)
         self._copier = Copier(
-            beacon,
-            Path(welcome.run_dir),
-            available_bytes,
-            settings.snapshot_memory_bytes,
-            self._offer_arena,
-            supervisor.send,
-            self._copy_failed,
+            beacon, self._make_arena, self._offer_arena, supervisor.send, self._copy_failed
         )
 
     def close(self) -> None:
@@ -223,6 +218,10 @@ class Snapshots:
             self._copier.submit(cut, reason, durable=durable)
         self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
         return True
+
+    def _make_arena(self, snapshot_bytes: int) -> Arena:
+        limit_bytes = self._settings.snapshot_memory_bytes
+        return Arena(plan_arena(snapshot_bytes, available_bytes(), limit_bytes), self._run_dir)
 
     def _offer_arena(self, arena: Arena) -> None:
         plan = arena.plan
