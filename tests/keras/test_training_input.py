@@ -15,8 +15,8 @@ from keras.src.backend.tensorflow.trainer import TFEpochIterator
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras.fit_objects import FitObjects
-from pitstop.keras.input_state import InputMode
 from pitstop.keras.training_input import TrainingInput
+from pitstop.link.settings import Settings
 from pitstop.tensorflow.randomness import RandomStreams
 
 ROWS = np.arange(24, dtype=np.float32).reshape(24, 1)
@@ -45,9 +45,8 @@ def reading(
     )
     objects = FitObjects()
     objects.begin({"x": dataset}, [])
-    reader = TrainingInput(
-        source, RandomStreams(), InputMode(mode), objects, OVERHEAD, readers=readers
-    )
+    asked = Settings(overhead=OVERHEAD, input_mode=mode)
+    reader = TrainingInput(source, RandomStreams(), objects, asked, readers=readers)
     if not fresh:
         reader.before_iterator()
         reader.create_iterator()

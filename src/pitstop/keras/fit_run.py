@@ -29,7 +29,6 @@ from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
-from pitstop.keras.input_state import InputMode
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import FitVitals, StepNumbers
@@ -38,7 +37,6 @@ from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import REGISTRY
 
@@ -120,23 +118,20 @@ class FitRun:
         self.structure.begin()
 
     def use_input(self, epoch_iterator: Any) -> None:
-        adapter = epoch_iterator.data_adapter
         self.input = TrainingInput(
             epoch_iterator,
             self.streams,
-            InputMode(self.session.settings.input_mode),
             self.objects,
-            self.session.settings.overhead,
+            self.session.settings,
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
-            skips_bad_records=self.session.settings.skips_bad_records,
         )
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
-            adapter,
-            pipeline.of_one_device(epoch_iterator._distributed_dataset),
+            epoch_iterator.data_adapter,
+            self.input.dataset,
             epoch_iterator.steps_per_epoch,
             self.arguments.get("validation_data"),
         )

@@ -18,6 +18,7 @@ from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
+from pitstop.link.settings import Settings
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 
@@ -39,16 +40,15 @@ class TrainingInput:
         self,
         source: Any,
         streams: RandomStreams,
-        mode: InputMode,
         objects: FitObjects,
-        overhead: float,
+        settings: Settings,
         *,
         readers: Sequence[Any] = (),
         read_in_parts: Sequence[Any] = (),
-        skips_bad_records: bool = False,
     ) -> None:
         """`readers`: what callbacks may read; `read_in_parts`: what validations read in parts."""
-        self._overhead = overhead
+        mode = InputMode(settings.input_mode)
+        self._overhead = settings.overhead
         self._objects = objects
         self.iterator: Any = None  # the present iterator, None before the first
         # those that the pipeline itself has brought to where they belong
@@ -71,7 +71,7 @@ class TrainingInput:
             self.state.level = EXACT
             self.state.replay_from_now_on("a cache() keeps the order of the first epoch")
         # what leaves out batches that cannot be read
-        self.bad_records = BadRecords(self.dataset, may_skip=skips_bad_records)
+        self.bad_records = BadRecords(self.dataset, may_skip=settings.skips_bad_records)
         self._shuffles = RepeatedShuffles(self.dataset, in_parts=bool(source.steps_per_epoch))
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
