@@ -2,7 +2,7 @@
 
 import random
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,9 @@ KINDS: tuple[type, ...] = (
 """Classes whose state is known to be all there is of them."""
 
 _BITS: Mapping[str, Any] = {
-    each.__name__: each
-    for each in (
-        *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937),
-        *(np.random.Philox, np.random.SFC64),
-    )
+    name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 }
-_MADE: Mapping[type, Callable[[], Any]] = {
-    random.Random: random.Random,
-    np.random.RandomState: np.random.RandomState,
-}
+_MADE: tuple[type, ...] = (random.Random, np.random.RandomState)
 _MOST_CHILDREN = 1_000_000
 _LONGEST_BUFFER = {"MT19937": 624, "Philox": 4}
 _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
@@ -153,7 +146,7 @@ def make(form: str, state: Any) -> Any:
     """A generator with this state; `ValueError` where the state is of none."""
     try:
         if form not in _BITS:
-            generator = next(make() for kind, make in _MADE.items() if kind.__name__ == form)
+            generator = next(kind() for kind in _MADE if kind.__name__ == form)
         else:
             seeds = np.random.SeedSequence(**state["seeds"]) if "seeds" in state else None
             generator = np.random.Generator(_BITS[form](seeds))

@@ -17,7 +17,7 @@ import types
 import warnings
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -216,13 +216,8 @@ def set_field(holder: Any, name: str, value: Any) -> None:
         dict_of(holder)[name] = value
 
 
-_INDEXED: tuple[type, ...] = (
-    type(iter([])),
-    type(iter(())),
-    type(iter("a")),
-    type(iter("\u00e4")),
-    type(iter(range(0))),
-)
+_SEQUENCES: tuple[Iterable[Any], ...] = ([], (), "a", "\u00e4", range(0))
+_INDEXED: tuple[type, ...] = tuple(type(iter(each)) for each in _SEQUENCES)
 _ITERATORS: tuple[type, ...] = (*_INDEXED, itertools.count, itertools.cycle)
 _LONGEST = 10_000_000
 _ENDED = -1
