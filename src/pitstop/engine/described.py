@@ -14,6 +14,7 @@ import re
 import time
 import types
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -142,10 +143,7 @@ class _Description:
         return self._of_instance(value, depth)
 
     def _each(self, values: Iterable[Any], depth: int) -> Iterator[str]:
-        for count, each in enumerate(values):
-            if count == _MOST_ITEMS:
-                return
-            yield self.of(each, depth)
+        return (self.of(each, depth) for each in islice(values, _MOST_ITEMS))
 
     def of_function(self, function: types.FunctionType, depth: int) -> str:
         name = function.__qualname__.rpartition(".")[2]
