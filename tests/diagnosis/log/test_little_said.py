@@ -193,6 +193,43 @@ CASES: list[tuple[str, str, CauseId]] = [
         "callback_error",
     ),
     (
+        "a check of AMD's library",
+        "F l.h:174] Check failed: err == hipSuccess",
+        "gpu_driver_or_library",
+    ),
+    ("a label that CTC refuses", "E indices[159] = [4,90] is out of bounds: need 0", "data_error"),
+    (
+        "an object store that answers with an error",
+        "Unavailable: Unexpected response code 410\n  when resuming upload gs://a/ckpt-1.data\n",
+        "network_or_download_failure",
+    ),
+    (
+        "what the C++ library says of a thread",
+        (
+            "terminate called after throwing an instance of 'std::system_error'\n"
+            "  what():  Resource temporarily unavailable\nAborted\n"
+        ),
+        "thread_or_process_limit",
+    ),
+    (
+        "below a callback a library, and then nothing",
+        CUT_MESSAGE.replace("/a/log.py", "/a/site-packages/keras/callbacks.py").partition("    go")[
+            0
+        ]
+        + '  File "/a/site-packages/tensorflow/event_file_writer.py", line 6, in __init__\n    gfi',
+        "callback_error",
+    ),
+    (
+        "a decoder's exception, and the beginning of what was raised from it",
+        CUT_MESSAGE.replace("/a/log.py", "/a/site-packages/PIL/_binary.py").replace(
+            "RuntimeError", "struct.error"
+        )
+        + "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+        + CUT_MESSAGE.partition("    fit")[0]
+        + '  File "/hom',
+        "data_error",
+    ),
+    (
         "an input that a library refuses",
         (
             'File "/site-packages/keras_preprocessing/numpy_array_iterator.py", line 117, in '

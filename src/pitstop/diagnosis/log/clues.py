@@ -246,7 +246,8 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, tables.Signature | None
         return killed[-1], None
     if not known:
         others = [raised for raised, _ in rows if raised.name not in _WRAPPERS]
-        told = [raised for raised in others if raised.callback] or others or chain
+        named = [raised for raised in others if raised.name] or others or chain
+        told = [raised for raised in named if raised.callback] or named
         return told[-1], None
     own = [pair for pair in known if not pair[1].is_victim]
     return max(own, key=lambda pair: pair[1].confidence) if own else known[-1]

@@ -323,5 +323,5 @@ def _callback_of(frames: tuple[Frame, ...]) -> str:
     for above, below in itertools.pairwise((Frame("", 0), *frames)):
         if _HOOK.match(below.function) and not _READS_INPUTS.search(above.posix_path):
             return below.function
-    inner = frames[-1] if frames else None
-    return inner.function if inner and _CALLBACKS.search(inner.posix_path) else ""
+    inside = (each for each in reversed(frames) if _CALLBACKS.search(each.posix_path))
+    return next((each.function for each in inside), "")
