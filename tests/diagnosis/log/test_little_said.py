@@ -245,3 +245,23 @@ CASES: list[tuple[str, str, CauseId]] = [
 def test_it_is_enough(text: str, cause: CauseId) -> None:
     found = next(iter(findings(Ending(parse(text)))), None)
     assert (found.cause if found else "unknown") == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ImportError: DLL load failed: The specified module was not found", "fit together"),
+        ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "the version of tensorflow"),
+        ("ModuleNotFoundError: No module named 'cv2'", "pip install cv2"),
+        ("ValueError: You passed an array with shape (0, 32, 32)", "Count the input's batches"),
+        (CUT_MESSAGE.replace("in main", "in on_epoch_end"), "run without it"),
+        ("Message: The node was low on resource: memory.", "Use less host memory"),
+    ],
+)
+def test_the_first_advice(text: str, words: str) -> None:
+    assert words in next(iter(findings(Ending(parse(text))))).advice[0]
+
+
+def test_the_headline_is_of_the_gpu_where_the_cause_is() -> None:
+    found = next(iter(findings(Ending(parse("Resource exhausted: OOM when allocating tensor")))))
+    assert (found.cause, "GPU" in found.summary) == ("gpu_oom", True)

@@ -212,7 +212,8 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         return replace(base, cause="unknown", headline=headline, advice=(exception.HOW_TO_REPORT,))
     if raised.callback:
         headline = f"A callback failed in {raised.callback}: {raised.title}"
-        return replace(base, cause="callback_error", headline=headline)
+        advice = (ADVICE["fix_callback"],)
+        return replace(base, cause="callback_error", headline=headline, advice=advice)
     own = innermost_own(raised.frames)
     if raised.name in _SAYS_LITTLE and (own is None or raised.name in tables.TENSORFLOW):
         headline = f"It ended with an unknown error: {raised.title}"

@@ -160,13 +160,14 @@ def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
     row = classify(raised)
     if row is None:
         return
-    headline = f"{row.headline}, according to one of the last lines."
-    base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), headline)
+    base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
     clue = classified(log, base, raised, row)
+    said = clue.headline.removesuffix(f": {raised.title}")
     yield replace(
         base,
         cause=clue.cause,
         confidence=clue.confidence * _FACTOR,
+        headline=f"{said}, according to one of the last lines.",
         advice=clue.advice,
         survived=log.went_on_after(line.number, line.group),
     )
