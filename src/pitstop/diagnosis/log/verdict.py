@@ -43,9 +43,10 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
         return tuple(_batches(log))
     if clue.cause == "dependency_or_import_error":
         found = _MODULE.search(text)
-        package, inside, _ = found["module"].partition(".") if found else ("", "", "")
+        module = found["module"] if found else ""
+        package, inside, _ = module.partition(".")
         if inside:  # Python imports the package first
-            return (f"Install the version of {package} that still has `{found['module']}`.",)
+            return (f"Install the version of {package} that still has `{module}`.",)
         return (f"Try `python -m pip install {package}`; its name may differ.",) if found else ()
     return ()
 
