@@ -238,6 +238,74 @@ CASES: list[tuple[str, str, CauseId]] = [
         ),
         "data_error",
     ),
+    (
+        "what Python says, without its class",
+        "After it: name 'rows' is not defined",
+        "user_code_error",
+    ),
+    (
+        "a kernel that found no memory on its GPU",
+        "Non-OK-status: GpuLaunchKernel (Fill, n, b, 0, s) status: Internal: out of memory",
+        "gpu_oom",
+    ),
+    (
+        "what a worker of Keras raised",
+        "StopIteration: Unsupported BMP compression (1)",
+        "data_error",
+    ),
+    (
+        "an input that is too short",
+        "StopIteration: Asked to retrieve element 50",
+        "dataset_exhausted",
+    ),
+    (
+        "a graph of a newer TensorFlow",
+        "E op_segment.cc:53] Create kernel failed: NodeDef mentions attr 'a' not in Op<name=Array",
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
+        "a decoder, and who waited for its image",
+        (
+            'Traceback (most recent call last):\n  File "/p/PIL/JpegImagePlugin.py", line 2, in f\n'
+            "    dpi = x / y\nZeroDivisionError: division by zero\n\n"
+            'Traceback (most recent call last):\n  File "/a/tune.py", line 9, in <module>\n'
+            "    fit()\nValueError: output of generator should be a tuple. Found: None"
+        ),
+        "data_error",
+    ),
+    (
+        "a class without a message, and what its author asks",
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n    next(rows)'
+            "\nStopIteration\n```\nWhat can I do? Thanks"
+        ),
+        "dataset_exhausted",
+    ),
+    ("a class in a sentence", "Otherwise it will say KeyError: 'rows'.", "user_code_error"),
+    (
+        "a job of zsh",
+        "1.1 - size=224: 804 ms\n[1]    4458 segmentation fault  python\n$ ls",
+        "native_crash",
+    ),
+    (
+        "an extension that is not built",
+        "Setting up b.cu: Compiling... Failed!",
+        "dependency_or_import_error",
+    ),
+    (
+        "the builder of an extension",
+        (
+            'Traceback (most recent call last):\n  File "/p/torch/utils/cpp_extension.py", line 8\n'
+            "    subprocess.run(\nsubprocess.CalledProcessError: Command '['g++']' "
+            "returned non-zero exit status 1."
+        ),
+        "dependency_or_import_error",
+    ),
+    (
+        "an evaluation after the last step",
+        "I Loss for final step: 4.0.\nI Starting evaluation at 2018-05\nI Restoring from m.ckpt-45",
+        "unknown",
+    ),
 ]
 
 

@@ -54,11 +54,22 @@ _OF_A_FRAME = re.compile(r'\s*File "|\s{4}')
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
 _ANY_CLASS = frozenset({"RuntimeError", "OSError", "ValueError", "InternalError"})
 """What a message may be of whose class the line does not name."""
+_SAID_BY_PYTHON = re.compile(
+    r"\bname '\w+' is not defined|' object has no attribute '|referenced before assignment"
+    r"|object is not (?:callable|subscriptable|iterable)|unsupported operand type"
+    r"|cannot be (?:safely )?interpreted as an integer|takes .*\bpositional argument"
+    r"|unexpected keyword argument|missing \d+ required (?:positional|keyword)|unhashable type"
+    r"|(?:index|range) out of range|division by zero|not supported between instances of"
+    r"|(?:not enough|too many) values to unpack|can only concatenate|invalid literal for int"
+    r"|\b(?:Attribute|Index|Key|Name|Type|UnboundLocal|Value|ZeroDivision)Error: \S"
+)
+"""What an exception of the script says, in a line of other words."""
 _GOES_ON = re.compile(r"[a-z]+ ")  # a line that a terminal or a page has broken off
 _MOST_LINES = 60
 _FEW_LINES = 3  # whoever quotes no more than these quotes what failed, in whatever words
 _MOST_AFTER = 8
 _FACTOR = 0.45
+_LIKELY = 0.88
 _LINES_BEFORE = 8
 _LAST_LINES = 6
 _FEWEST_REPEATS = 3
@@ -158,10 +169,11 @@ def _read_as_exception(text: str) -> Raised:
 def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
     raised = _read_as_exception(said)
     row = classify(raised)
-    if row is None:
+    if row is None and not _SAID_BY_PYTHON.search(said):
         return
     base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
-    clue = classified(log, base, raised, row)
+    own = replace(base, cause="user_code_error", confidence=_LIKELY, headline="The script failed")
+    clue = classified(log, base, raised, row) if row else own
     said = clue.headline.removesuffix(f": {raised.title}")
     yield replace(
         base,

@@ -60,6 +60,7 @@ _COMPLETE = re.compile(
     r"|\s*Reason: +Completed|.*returned successfully)",
     re.IGNORECASE,
 )
+_EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
 
 class LogProgress(Frozen):
@@ -101,7 +102,11 @@ def counts(line: Line) -> bool:
 
 
 def completions(lines: Sequence[Line]) -> Iterator[Line]:
-    return (line for line in lines if _COMPLETE.match(line.text))
+    """The lines that tell of an end, but for an evaluation that began after it and goes on."""
+    evaluations = [(line, each) for line in lines if (each := _EVALUATION.search(line.text))]
+    last = evaluations[-1] if evaluations else None
+    since = last[0].number if last and last[1]["is"] == "Starting" else 0
+    return (line for line in lines if line.number > since and _COMPLETE.match(line.text))
 
 
 def ended_in_nan(progress: Sequence[LogProgress]) -> bool:

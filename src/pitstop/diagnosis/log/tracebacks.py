@@ -233,7 +233,8 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     match = _REPORTED.match(line.text) or _TITLE.match(without_marks(line.text).strip())
     groups = match.groupdict() if match else {}
     name = groups.get("inner") or groups.get("name") or line.text.strip()
-    rest = list(_message_lines(stream, title + 1))
+    has_message = groups.get("message") is not None or line.text.rstrip().endswith(":")
+    rest = list(_message_lines(stream, title + 1)) if has_message else []
     message = "\n".join([groups.get("message") or "", *rest]).strip()
     frames = _frames_of(stream[first:title])
     raised = from_title(name, message, frames, callback=_callback_of(frames))
