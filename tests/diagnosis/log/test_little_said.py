@@ -281,6 +281,13 @@ CASES: list[tuple[str, str, CauseId]] = [
         ),
         "dataset_exhausted",
     ),
+    (
+        "an exit code whose sign was lost",
+        "no stack: exit code 1073740791 0xc0000409",
+        "native_crash",
+    ),
+    ("a message in a sentence", "I get '/tmp/logs/ permission denied'.", "permission_or_readonly"),
+    ("a GPU that gave no answer", "InternalError: GPU sync failed", "gpu_driver_or_library"),
     ("a class in a sentence", "Otherwise it will say KeyError: 'rows'.", "user_code_error"),
     (
         "a job of zsh",
