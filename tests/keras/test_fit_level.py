@@ -143,6 +143,20 @@ def test_a_variable_of_two_stages_is_held_once() -> None:
     assert len(pipeline.stateful_stages(twice)) == 2
 
 
+def test_variables_of_a_pipeline_come_in_the_order_of_their_use() -> None:
+    layers = [keras.layers.GaussianNoise(0.1, seed=seed) for seed in range(16)]
+    used = [layers[place] for place in (5, 11, 2, 14, 8, 0, 13, 6, 15, 3, 9, 12, 1, 10, 7, 4)]
+
+    def augmented(row: Any) -> Any:
+        for layer in used:
+            row = layer(row, training=True)
+        return row
+
+    dataset = tf.data.Dataset.from_tensors(tf.zeros([4])).map(augmented)
+    wanted = [layer.seed_generator.state.value for layer in used]
+    assert [id(each) for each in pipeline.variables_of(dataset)] == list(map(id, wanted))
+
+
 def test_inner_functions_are_looked_into() -> None:
     def drawn_or_not(row: Any) -> Any:
         return tf.cond(row[0] > 3, lambda: row + tf.random.normal([4]), lambda: row)

@@ -236,8 +236,15 @@ def _plain_attributes(node: Any) -> Iterator[str]:
 
 
 def variables_of(dataset: Any) -> list[Any]:
-    variables = (each for _, function in _functions(dataset) for each in function.graph.variables)
+    """In the order of their use, which is the same in each process."""
+    variables = (each for _, function in _functions(dataset) for each in _used_by(function))
     return list({id(variable): variable for variable in variables}.values())
+
+
+def _used_by(function: Any) -> list[Any]:
+    # The graph itself gives them in the order of their addresses.
+    places = {id(held): place for place, held in enumerate(function.captured_inputs)}
+    return sorted(function.graph.variables, key=lambda each: places.get(id(each.handle), -1))
 
 
 def _functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
