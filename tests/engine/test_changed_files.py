@@ -236,6 +236,23 @@ def test_a_file_that_the_script_has_begun_anew(
     assert [str(path) in each and "overwritten" in each for each in found] == [True] * is_told
 
 
+@pytest.mark.parametrize("is_only_read", [True, False])
+def test_a_file_that_a_library_has_begun_anew(tmp_path: Path, *, is_only_read: bool) -> None:
+    """Python does not know that HDF5 opens a file."""
+    path = tmp_path / "epochs.h5"
+    path.write_text("32")
+    os.utime(path, (0, _NOW_SECONDS - 150))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    files.note_begun_anew(str(path))
+    os.truncate(path, 0)
+    files.watch(_NOW_SECONDS - 100, found.append, _NOW_SECONDS - 300)
+    files.note(str(path), is_only_read=is_only_read)
+    files.leave()
+    assert ["overwritten" in each for each in found] == [True]
+
+
 @pytest.mark.parametrize("lose", [Path.unlink, _empty_folder])
 @pytest.mark.parametrize("look", [Path.exists, os.path.exists])
 @pytest.mark.parametrize(("age_seconds", "is_told"), [(150, True), (500, False)])

@@ -79,7 +79,7 @@ class EarlierFiles:
         if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
             self._keep_content(path)
         if flags & os.O_TRUNC:
-            self._note_begun_anew(path)
+            self.note_begun_anew(path)
             return
         if flags & APPENDING == APPENDING and APPENDED.repeats(path):
             return
@@ -101,15 +101,18 @@ class EarlierFiles:
         path = arguments[_REPLACING[event]]
         if isinstance(path, int):
             return
-        self._note_begun_anew(os.fsdecode(path))
+        self.note_begun_anew(os.fsdecode(path))
         for folder, _, names in os.walk(path) if event == "shutil.rmtree" else ():
             for name in names:
-                self._note_begun_anew(os.path.join(os.fsdecode(folder), os.fsdecode(name)))  # noqa: PTH118
+                self.note_begun_anew(os.path.join(os.fsdecode(folder), os.fsdecode(name)))  # noqa: PTH118
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
             self._note_read(path)
-        if self._is_changed(file_access.changed_seconds(path), path):
+        else:
+            self._note_written(path)
+        is_changed = self._is_changed(file_access.changed_seconds(path), path)
+        if is_changed or self._lacks_content(path):
             self._tell(path)
 
     # -- before a training -----------------------------------------------------------------
@@ -132,7 +135,7 @@ class EarlierFiles:
         if changed_seconds and len(self._continued) < _MOST_FILES and not file_access.is_code(path):
             self._continued.setdefault(os.path.abspath(path), changed_seconds)  # noqa: PTH100
 
-    def _note_begun_anew(self, path: str) -> None:
+    def note_begun_anew(self, path: str) -> None:
         path = os.path.abspath(path)  # noqa: PTH100
         if self._doubt is not None:
             self._begun_anew.pop(path, None)

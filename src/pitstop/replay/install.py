@@ -111,6 +111,8 @@ def _open_h5(
 ) -> None:
     if mode in ("r", "r+", "a") and isinstance(name, str | os.PathLike):
         EARLIER.note(str(name), is_only_read=mode == "r")
+    elif mode == "w" and isinstance(name, str | os.PathLike):
+        EARLIER.note_begun_anew(str(name))
     original(file, name, mode, *args, **kwargs)
 
 
