@@ -116,6 +116,20 @@ def test_gradients_are_clipped_where_lower_rates_did_not_help() -> None:
     )
 
 
+def test_a_step_that_is_bad_whatever_is_done_is_a_bug() -> None:
+    done: list[RolledBack] = []
+    for step in (26, 27, 28, 28):
+        done.append(_back(decide(_loss(step, STEADY), done, FOUND, 9)))
+    assert [each.action for each in done] == ["skip", "skip", "rate", "clip"]
+    refused = decide(_loss(28, STEADY), done, FOUND, 9)
+    assert isinstance(refused, RollbackRefused)
+    assert refused.reason == (
+        "the loss is not finite at step 28 again; neither the batch nor the rate is the reason"
+    )
+    # Another step may have another reason.
+    assert _back(decide(_loss(31, STEADY), done, FOUND, 9)).action == "rate"
+
+
 def test_a_rate_of_a_schedule_is_not_lowered() -> None:
     scheduled = dataclasses.replace(_loss(22, GROWN), is_scheduled=True)
     clip = _back(decide(scheduled, [], FOUND, 3))
@@ -223,6 +237,12 @@ def test_an_exception_of_a_step_is_halved_though_the_script_has_left_its_trainin
     assert divide("gpu_oom", _journal((raised, ended))) == BatchDivided("gpu_oom", 8, 2)
     later = replace(raised, phase="between_fits")
     assert isinstance(divide("gpu_oom", _journal((later, ended))), DivisionRefused)
+
+
+def test_a_callback_that_needs_too_much_is_no_step() -> None:
+    raised = ExceptionRaised("ResourceExhaustedError", "OOM", "a.py", 3, "", "Plot", "train", "")
+    decision = divide("gpu_oom", _journal((raised, TrainerExited(1, "", 7, 0, 7, "ended", 0.1))))
+    assert decision == DivisionRefused("memory ran out outside a training step")
 
 
 def test_the_steps_of_a_custom_loop_stay_whole() -> None:

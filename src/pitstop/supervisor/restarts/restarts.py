@@ -69,11 +69,15 @@ class RestartPolicy(Frozen):
 
 
 class AttemptFailure(Frozen):
-    """An attempt that failed at a step; `may_pass`: as a fault from outside, whatever its cause."""
+    """An attempt that failed at a step.
+
+    `may_pass`: as a fault from outside, whatever its cause.  `by_itself`: by its own signal.
+    """
 
     cause: str
     step: int
     may_pass: bool = False
+    by_itself: bool = False
 
 
 class Decision(Frozen):
@@ -85,7 +89,8 @@ class Decision(Frozen):
 
 def most_in_a_row(failure: AttemptFailure) -> int | None:
     """How often it may come back without a new step; None for what is not tried again."""
-    return _OFTEN if failure.may_pass else BRAKE.get(failure.cause)
+    most = _OFTEN if failure.may_pass else BRAKE.get(failure.cause)
+    return min(most, _TWICE) if most and failure.by_itself else most
 
 
 def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
@@ -122,6 +127,13 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
 def _is_failed_read(entries: Sequence[Entry]) -> bool:
     raised = journal.events_of(journal.of_last_attempt(entries), events.ExceptionRaised)
     return any(FAILED_READ in each.message for each in raised)
+
+
+def _signalled_itself(entries: Sequence[Entry]) -> bool:
+    last = journal.of_last_attempt(entries)
+    signals = {each.signal for each in journal.events_of(last, events.TrainerExited)}
+    calls = journal.events_of(last, events.ExitCalled)
+    return any(each.how in events.SIGNALLING and each.code in signals for each in calls)
 
 
 class Restarts:
@@ -162,7 +174,9 @@ class Restarts:
                 return 0.0
         if not self._policy.most:
             return None
-        failure = AttemptFailure(cause, step, _is_failed_read(entries))
+        failure = AttemptFailure(
+            cause, step, _is_failed_read(entries), by_itself=_signalled_itself(entries)
+        )
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds

@@ -44,6 +44,7 @@ WEIGHTS = "weights"
 """The metric of a `NonFiniteLoss` that tells of weights, looked at behind a step."""
 _RATE_FACTOR = 0.1
 _MOST_IN_A_ROW = 2
+_GENTLER = ("rate", "clip")
 _MOST_RATES = 3
 _CLIP_NORM = 1.0
 _NEAR_STEPS = 50
@@ -125,17 +126,21 @@ def decide(
         return back
     if before_step == bad.step and not _stays_bad(bad, left_out(done)):
         return dataclasses.replace(back, action="skip")
-    return _gentler(bad, back, [each.action for each in done])
+    return _gentler(bad, back, done)
 
 
 def _gentler(
-    bad: NonFiniteLoss, back: RolledBack, done: Sequence[str]
+    bad: NonFiniteLoss, back: RolledBack, done: Sequence[RolledBack]
 ) -> RolledBack | RollbackRefused:
     rate = 0.0 if bad.is_scheduled else bad.learning_rate
-    enough = _MOST_RATES if has_grown(bad.recent, bad.last_finite) else 1
-    clips = not bad.unclipped and "clip" not in done
-    if clips and (not rate or done.count("rate") >= enough):
+    grows = has_grown(bad.recent, bad.last_finite)
+    before = [each.action for each in done]
+    clips = not bad.unclipped and "clip" not in before
+    if clips and (not rate or before.count("rate") >= (_MOST_RATES if grows else 1)):
         return dataclasses.replace(back, action="clip")
+    if not grows and done and done[-1].action in _GENTLER and done[-1].step == bad.step:
+        again = f"the loss is not finite at step {bad.step} again"
+        return RollbackRefused(f"{again}; neither the batch nor the rate is the reason")
     if rate:
         return dataclasses.replace(back, action="rate", learning_rate=rate * _RATE_FACTOR)
     rate_kept = "follows a schedule" if bad.is_scheduled else "is not known"
@@ -154,7 +159,7 @@ def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -
     not help.
     """
     last = done[-1] if done else None
-    if last and last.action in ("rate", "clip") and bad.step <= last.step + _NEAR_STEPS:
+    if last and last.action in _GENTLER and bad.step <= last.step + _NEAR_STEPS:
         return max(min(last.to_step, bad.step), 1)
     if isinstance(bad, NonFiniteLoss) and has_grown(bad.recent, bad.last_finite):
         return max(bad.step - len(bad.recent) + 1, 1)
@@ -259,7 +264,9 @@ def _phase(own: Sequence[Entry]) -> str:
     raised, exits = events_of(own, ExceptionRaised), events_of(own, TrainerExited)
     if not exits:
         return ""
-    return raised[-1].phase if raised and not exits[-1].signal else exits[-1].phase
+    if raised and not exits[-1].signal:
+        return "" if raised[-1].callback else raised[-1].phase
+    return exits[-1].phase
 
 
 def _division(
