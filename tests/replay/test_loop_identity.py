@@ -58,3 +58,9 @@ def test_one_loop(before: LoopIdentity, now: LoopIdentity, verdict: str) -> None
 
 def test_equal_loops_say_nothing() -> None:
     assert match(_loop(), _loop()) == LoopMatch()
+
+
+def test_other_values_are_named() -> None:
+    before = _loop(replace(_IN_A_WHILE, names={"rate": "1", "size": "7"}))
+    now = _loop(replace(_IN_A_WHILE, values="2b", names={"rate": "2", "size": "7"}))
+    assert "(rate)" in match(before, now).another

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.identity import Identity
+from pitstop.engine.identity import Identity, differences
 from pitstop.engine.matching import is_changed
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.record import Frozen, build
@@ -18,6 +18,7 @@ from pitstop.tensorflow import private
 _VALUES_EACH = 16
 _CLOSE = 1e-3
 _MOST_OTHER = 0.1
+_MOST_NAMES = 5
 
 FirstStep = dict[str, np.ndarray[Any, Any]]
 
@@ -101,8 +102,9 @@ def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:
         return LoopMatch(another=_OTHER_WEIGHTS) if now.place.seed else LoopMatch(doubt=_UNSEEDED)
     if not now.place.complete and now.place.values != before.place.values:
         # A sweep in a `while`: its trials may begin alike.
-        seeded = bool(now.place.seed)
-        return LoopMatch(another=_OTHER_VALUES) if seeded else LoopMatch(doubt=_OTHER_VALUES)
+        names = [each.name for each in differences(before.place.names, now.place.names)]
+        reason = f"{_OTHER_VALUES} ({', '.join(names[:_MOST_NAMES])})"
+        return LoopMatch(another=reason) if now.place.seed else LoopMatch(doubt=reason)
     return LoopMatch(doubt=doubt)
 
 
