@@ -26,6 +26,11 @@ def test_a_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), float("-inf"), float("nan")])
+def test_a_duration_that_is_no_number_of_seconds(seconds: float) -> None:
+    assert duration(seconds) == about(seconds) == "an unknown time"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

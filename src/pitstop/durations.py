@@ -1,10 +1,14 @@
 """Durations in words; the wait before another try."""
 
+import math
+
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
 def duration(seconds: float) -> str:
     """`0.5 s`, `12 s`, `4 min 10 s`, `3 h 5 min`, `2 d 4 h`."""
+    if not math.isfinite(seconds):
+        return "an unknown time"  # a record may say so that somebody else has written
     whole = round(seconds)
     for size, unit, smaller, smaller_unit in _UNITS:
         if whole >= size:
@@ -20,6 +24,8 @@ def wait(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """`40 seconds`, `5 minutes`, `3 hours`, `2 days`: to the precision of a forecast."""
+    if not math.isfinite(seconds):
+        return duration(seconds)
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 1.5 * size:
             return f"{round(seconds / size)} {unit}s"
