@@ -1,7 +1,7 @@
 """Batches that cannot be read are left out, where `--on-bad-record skip` allows it.
 
-Each counts as a step, so that the place in the input stays the number of steps.  A validation is
-read from its beginning in each epoch, and has no place.
+Each counts as a step, so that the place in the input stays the number of steps; those of a
+validation do not.
 """
 
 import re

@@ -108,6 +108,13 @@ def test_a_new_step_or_another_cause_releases_the_brake() -> None:
     assert _after((CRASHED, 47), (KILLED, 47), (CRASHED, 47)).wait_seconds is not None
 
 
+def test_causes_that_take_turns_do_not_go_on_for_ever() -> None:
+    turns = [(CRASHED, 47), (HANG, 47), (KILLED, 47)] * 2
+    assert _after(*turns[:5]).wait_seconds is not None
+    assert _after(*turns).reason == "6 failures in a row without a new step"
+    assert _after(*turns, (KILLED, 48)).wait_seconds is not None
+
+
 def test_what_time_heals_gets_more_tries() -> None:
     causes = [("network_or_download_failure", 0)] * 5
     assert _after(*causes).wait_seconds is not None

@@ -105,9 +105,11 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
     if repeats >= most:
         times = "twice" if repeats == _TWICE else f"{repeats} times"
         return Decision(None, f"{last.cause} {times} in a row without a new step")
+    in_a_row = _failures_without_progress(failures)
+    if in_a_row >= _OFTEN:
+        return Decision(None, f"{in_a_row} failures in a row without a new step")
     if len(failures) > policy.most:
         return Decision(None, f"no restarts left ({policy.most} used)")
-    in_a_row = _failures_without_progress(failures)
     if in_a_row == 1 and last.cause in _AT_ONCE and not last.may_pass:
         return Decision(0.0)
     return Decision(delay_seconds(in_a_row, chance))
