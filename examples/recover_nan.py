@@ -23,7 +23,9 @@ def main():
         x[700, 3] = np.nan
     decay = keras.optimizers.schedules.ExponentialDecay(2.0, 20, 0.7)
     sgd = keras.optimizers.SGD(decay if kind == "schedule" else 2.0)
-    model = keras.Sequential([keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
+    # A ReLU would make 0 of the NaN, and hide it from the loss.
+    hidden = keras.layers.Dense(32, activation="tanh" if kind == "record" else "relu")
+    model = keras.Sequential([hidden, keras.layers.Dense(1)])
     model.compile("adam" if kind == "record" else sgd, "mse")
     history = model.fit(x, y, epochs=2, verbose=2)
     finite = all(np.isfinite(weight).all() for weight in model.get_weights())
