@@ -42,6 +42,9 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((LED_BEFORE, MemberEnd(75, dismissed=True)), 75),
         ((LED_BEFORE, MemberEnd(75, dismissed=True, assembling=True)), 2),
         ((MemberEnd(137, failed=True), LED_DISMISSED), 75),
+        ((LED, MemberEnd(75, dismissed=True, evaluates=True)), 0),
+        ((LED, MemberEnd(75, evaluates=True)), 75),
+        ((LED_STOPPED, MemberEnd(75, dismissed=True, evaluates=True)), 75),
     ],
 )
 def test_the_exit_code_is_the_leaders_or_of_who_failed_first(

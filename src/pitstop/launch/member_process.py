@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from pitstop import journal
-from pitstop.cluster.spec import ASSEMBLING
+from pitstop.cluster.spec import ASSEMBLING, EVALUATOR
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
@@ -33,6 +33,7 @@ class MemberEnd(Frozen):
 
     `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others
     until then.  `leads`: its end ends the training.  `idle`: that had ended before.
+    `evaluates`: it may look for checkpoints for ever, and is no part of the training.
     """
 
     exit_code: int
@@ -41,6 +42,7 @@ class MemberEnd(Frozen):
     assembling: bool = False
     leads: bool = False
     idle: bool = False
+    evaluates: bool = False
 
     def __str__(self) -> str:
         if self.exit_code == EXIT_COMPLETED:
@@ -60,7 +62,8 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
         return EXIT_REFUSED
     leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
-    stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
+    over = [each for each in ends if each.dismissed and each.evaluates]
+    stopped = [EXIT_STOPPED for each in ends if each.exit_code == EXIT_STOPPED and each not in over]
     own = [code for code in failures[:1] if code < EXIT_SIGNALLED and leaders == [EXIT_STOPPED]]
     return next(filter(None, [*own, *leaders, *failures, *stopped]), EXIT_COMPLETED)
 
@@ -197,7 +200,8 @@ class MemberProcess:
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
         assembling, leads = self._last_phase == ASSEMBLING, self.member.leads
         idle = code == EXIT_COMPLETED and not states
-        self.end = MemberEnd(code, failed, self._dismissed, assembling, leads, idle)
+        evaluates = self.member.name.startswith(EVALUATOR)
+        self.end = MemberEnd(code, failed, self._dismissed, assembling, leads, idle, evaluates)
         return self.end
 
     def _record_suspension(self) -> None:
