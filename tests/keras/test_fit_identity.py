@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -33,6 +34,18 @@ def _read_by(seed: int) -> tuple[str, list[str]]:
     model.compile("sgd", "mse")
     arguments = {"x": tf.data.Dataset.range(9).shuffle(4, seed=seed).batch(3)}
     return reached_by(model, arguments)[0], stage_values(arguments, seeds=False)
+
+
+def test_a_log_that_a_callback_has_closed_is_no_setting(tmp_path: Path) -> None:
+    """A process that skips the training before has not opened it."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    used, other = (keras.callbacks.CSVLogger(tmp_path / "log.csv") for _ in range(2))
+    used.on_train_begin()
+    used.on_train_end()
+    # What a resume restores of it.
+    other.keys, other.append_header = used.keys, used.append_header
+    assert moving_settings_of(model, [used]) == moving_settings_of(model, [other])
 
 
 def test_the_seed_of_a_shuffle_is_read_and_is_no_part_of_the_data() -> None:
