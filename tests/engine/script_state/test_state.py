@@ -285,6 +285,22 @@ def test_a_setting_of_the_process_is_named_when_it_changes(
     assert [name in each for each in state.unverified] == [True]
 
 
+def test_a_log_that_the_script_has_opened_again_stays_open(run: Any, tmp_path: Path) -> None:
+    """The one of the training before is closed, or none where that was not run again."""
+    one, other = run().Rule(), run().Rule()
+    one.hidden, other.hidden = (tmp_path / "log").open("w"), None
+    one.hidden.close()
+    state, into = begun(rule=one), begun(rule=other)
+    for rule, known in ((one, state), (other, into)):
+        rule.hidden = (tmp_path / "log").open("a")
+        known.keep_whole({"rule": rule})
+    saved, arrays = saved_of(state)
+    assert into.restore(saved, arrays, read_ahead=False) == []
+    assert not other.hidden.closed
+    one.hidden.close()
+    other.hidden.close()
+
+
 def test_a_generator_that_moves_is_named(run: Any) -> None:
     rule = run().Rule()
     rule.source = (number for number in range(9))

@@ -8,7 +8,7 @@ import numpy as np
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder
-from pitstop.engine.script_state.frozen import by_place, has_marks, opaque_in
+from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
@@ -23,6 +23,7 @@ Saved = dict[str, Any]  # nodes by name, in JSON
 _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
+_FILES = ("_io.", "tensorflow.python.platform.gfile.")
 _WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
 
 Part = tuple[str, str | None]  # a node, or one field of it
@@ -275,9 +276,15 @@ def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) ->
     changed = {
         key: value
         for key, value in node.content.items()
-        if key not in known or known[key] != value or (keep_plain and not has_marks(value))
+        if key not in known or known[key] != value or (keep_plain and _is_kept(value))
     }
     return Node(node.kind, node.form, changed)
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether it is plain, or a file: one of a skipped training is not open."""
+    is_file = isinstance(value, Opaque) and value.name.startswith(_FILES)
+    return is_file or not has_marks(value)
 
 
 def _without(node: Node, name: str, but: frozenset[Part]) -> Node:
