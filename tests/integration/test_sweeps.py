@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import LevelKnown
+from pitstop.events import LevelKnown, Restored
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
@@ -76,6 +76,24 @@ def test_a_trial_that_was_killed_in_its_first_step_is_known_again(
     run = KerasRun(tmp_path, "sweep.py", ("repeats",), interpreter=forked)
     assert run.attempt("--die-at-step", "73").returncode != 0
     assert run.attempt().returncode == 0
+    assert {event.level for event in run.events(LevelKnown, 2)} == {"exact"}
+
+
+@pytest.mark.timeout(300)
+def test_a_trial_that_was_killed_before_its_weights_were_saved(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    """Its state is that before the first step, which makes the weights."""
+    plain, supervised = tmp_path / "plain", tmp_path / "supervised"
+    plain.mkdir()
+    supervised.mkdir()
+    run_alone(plain, *forked, SCRIPTS / "search.py")
+    run = KerasRun(supervised, "search.py", options=("--every", "24steps"), interpreter=forked)
+    # The second trial begins at step 24.
+    assert run.attempt("--die-at-step", "26").returncode != 0
+    assert run.attempt().returncode == 0
+    assert run.last(Restored, 2).step == 24
+    assert (supervised / "results.json").read_bytes() == (plain / "results.json").read_bytes()
     assert {event.level for event in run.events(LevelKnown, 2)} == {"exact"}
 
 

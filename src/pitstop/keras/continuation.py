@@ -88,6 +88,8 @@ class Continuation:
         self._run = run
         self._saved = saved
         self._left_out, course = beginning.left_out, beginning.course
+        # No step was computed: variables that the first one creates are not in the state.
+        self._begins = beginning.point is not None and beginning.point.begins
         self._doubts = [course.doubt] if course.doubt else []
         self._restarts_epoch = False
         self._started = 0.0
@@ -193,7 +195,8 @@ class Continuation:
         # Readers of the input look at files too.
         began = began_seconds(self._run.session.attempt_dir)
         EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt, began)
-        self._run.build_missing(self._saved)
+        if not self._begins:
+            self._run.build_missing(self._saved)
         if not self._restarts_epoch:
             self._prepare_input()
 
