@@ -200,3 +200,10 @@ def test_no_value_goes_to_a_variable_of_another_name(names: list[str], order: li
     now = present(*(names[place] for place in order))
     for item, index in match(saved(*names), now).pairs:
         assert now[index].path == item.path
+
+
+def test_variables_of_the_model_that_no_saved_value_goes_to() -> None:
+    found = match(saved("rate"), present("rate", "dense/kernel"))
+    assert takers(found) == [0]
+    assert [each.path for each in found.unsaved] == ["dense/kernel"]
+    assert match(saved("rate"), present("rate")).unsaved == ()

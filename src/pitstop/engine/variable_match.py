@@ -66,11 +66,15 @@ _Present = Sequence[PresentVariable]
 
 
 class VariableMatch(Frozen):
-    """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order."""
+    """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order.
+
+    `unsaved`: variables of the model that take nothing.
+    """
 
     pairs: tuple[tuple[SavedVariable, int], ...]
     waiting: tuple[SavedVariable, ...] = ()
     reordered: bool = False
+    unsaved: tuple[PresentVariable, ...] = ()
 
 
 def match(saved: _Saved, present: _Present, *, some: bool = False) -> VariableMatch:
@@ -93,8 +97,12 @@ def match(saved: _Saved, present: _Present, *, some: bool = False) -> VariableMa
         for owned in (True, False)
     ]
     pairs = tuple(pair for part in parts for pair in part.pairs)
-    reordered = any(part.reordered for part in parts)
-    return VariableMatch(pairs, tuple(item for part in parts for item in part.waiting), reordered)
+    waiting = tuple(item for part in parts for item in part.waiting)
+    takers = {index for _, index in pairs}
+    unsaved = tuple(
+        each for each in present if each.owned and each.alive and each.index not in takers
+    )
+    return VariableMatch(pairs, waiting, any(part.reordered for part in parts), unsaved)
 
 
 def what_fits(
@@ -140,7 +148,7 @@ def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
     return item.name == variable.name and fits(item, variable)
 
 
-def named(items: Collection[SavedVariable]) -> str:
+def named(items: Collection[SavedVariable | PresentVariable]) -> str:
     labels = [item.label for item in items]
     more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
     return ", ".join(labels[:_SHOWN]) + more

@@ -30,7 +30,7 @@ class Awaited:
     """Saved variables that are not created yet, while their restore lasts."""
 
     def __init__(self, found: VariableMatch, assign: Callable[[SavedVariable, Any], None]) -> None:
-        self._reordered = found.reordered
+        self._found = found
         self._waiting = {item.index: item for item in found.waiting}
         self._assign = assign
         self._claimed: list[tuple[SavedVariable, weakref.ref[Any]]] = []
@@ -52,7 +52,10 @@ class Awaited:
             item = self._waiting.get(now.index)
             if item is not None:
                 raise variable_match.changed(item, now)
-        doubts = [variable_match.REORDERED] if self._reordered else []
+        doubts = [variable_match.REORDERED] if self._found.reordered else []
+        if self._found.unsaved:
+            kept = variable_match.named(self._found.unsaved)
+            doubts.append(f"variables of the model are not in the saved state: {kept}")
         if lost := [item for item in self._waiting.values() if not item.dropped]:
             doubts.append(_told("were not created again", lost))
         if unproven := self._unproven(path_of):
