@@ -43,6 +43,13 @@ def closing_over(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
+def with_attribute(value: Any) -> Callable[[], Any]:
+    def function() -> None: ...
+
+    vars(function).update(kept=value)
+    return function
+
+
 def keeping(value: Any) -> Iterator[Any]:
     inner = [value]
     while True:
@@ -63,6 +70,7 @@ HOLDERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "in nested collections": (".a[0][0]", lambda value: {"a": ({value},)}),
     "in a closure": (".value", closing_over),
     "as a default": ("[0]", lambda value: lambda x=value: x),
+    "as an attribute of a function": (".kept", with_attribute),
     "in a partial": ("[1][0]", lambda value: functools.partial(print, value)),
     "in a method": ("[0]", lambda value: [value].append),
     "in a started generator": (".value", lambda value: started(keeping(value))),

@@ -183,6 +183,7 @@ def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]
     yield from _members(f"{name}.", cells_of(function))
     yield from _of_items(name, function.__defaults__ or ())
     yield from _members(f"{name}.", function.__kwdefaults__ or {})
+    yield from _members(f"{name}.", vars(function))
 
 
 def _of_generator(name: str, generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Reference]:
