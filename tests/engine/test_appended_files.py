@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.appended_files import APPENDED_FILE, is_alike, same
+from pitstop.engine.appended_files import APPENDED_FILE, same
 
 ATTEMPT = """
 import os, sys
@@ -18,6 +18,7 @@ from pathlib import Path
 from pitstop.engine.appended_files import APPENDED
 os.makedirs(sys.argv[1], exist_ok=True)
 APPENDED.watch(Path(sys.argv[1]))
+APPENDED.is_resumed = sys.argv[1][-1] > '1'
 def append(text, path="rows.csv"):
     with open(path, "a") as file:
         file.write(text)
@@ -106,13 +107,14 @@ def test_a_script_that_reads_what_it_has_done(run: Run) -> None:
 
 def test_other_rows_are_kept_and_named(run: Run) -> None:
     run.attempt(1, "append('a\\n')")
-    assert "rows.csv" in run.attempt(2, "APPENDED.go_on({}); append('other\\n')")
+    assert "rows.csv" in run.attempt(2, "append('other\\n')")
     assert run.rows == "a\nother\n"
 
 
-def test_a_run_that_begins_again_is_not_less_exact(run: Run) -> None:
+def test_a_run_that_had_not_trained_is_not_less_exact(run: Run) -> None:
     run.attempt(1, "append('began at 10:05\\n')")
-    assert run.attempt(2, "append('began at 10:07\\n')") == ""
+    code = "APPENDED.is_resumed = False; append('began at 10:07\\n')"
+    assert run.attempt(2, code) == ""
     assert run.rows == "began at 10:05\nbegan at 10:07\n"
 
 
@@ -123,7 +125,7 @@ def test_a_run_that_begins_again_is_not_less_exact(run: Run) -> None:
 def test_rows_of_another_process_are_kept(run: Run, before: str, doubt: str, rows: str) -> None:
     run.attempt(1, f"append({before!r})")
     other = "os.system('echo other >> rows.csv')"
-    assert doubt in run.attempt(2, f"APPENDED.go_on({{}}); append('a\\n'); {other}; append('b\\n')")
+    assert doubt in run.attempt(2, f"append('a\\n'); {other}; append('b\\n')")
     assert run.rows == rows
 
 
@@ -134,14 +136,49 @@ def test_a_file_that_is_written_anew_is_left_alone(run: Run) -> None:
     assert run.rows == "name\na\n"
 
 
-def test_rows_with_other_times_stand_as_they_were_at_the_saved_state(run: Run) -> None:
-    path = str(run.file)
-    run.attempt(1, "append('fold 0, 12.5 s\\n'); append('fold 1, 11.2 s\\n')")
-    goes_on = f"sizes = {{{path!r}: 15}}; print('doubt:', APPENDED.go_on(sizes))"
-    assert (
-        run.attempt(2, f"append('fold 0, 0.1 s\\n'); {goes_on}; append('fold 1, 11.2 s\\n')") == ""
+def test_rows_with_other_times_are_kept_and_named(run: Run) -> None:
+    """Rows of another process may be alike."""
+    run.attempt(1, "append('fold 0, 12.5 s\\n')")
+    goes_on = f"told = APPENDED.go_on({{{str(run.file)!r}: 15}}); append(told, 'told.txt')"
+    run.attempt(2, f"append('fold 0, 0.1 s\\n'); {goes_on}")
+    assert "rows.csv" in (run.folder / "told.txt").read_text()
+    assert run.rows == "fold 0, 12.5 s\nfold 0, 0.1 s\n"
+
+
+def test_a_script_that_leaves_out_what_it_had_done_may_append_the_same_anew(run: Run) -> None:
+    run.attempt(1, "append('ok\\n'); append('ok\\n')")
+    assert "rows.csv" in run.attempt(2, "APPENDED.skips(); append('ok\\n')")
+    assert run.rows == "ok\n" * 3
+
+
+def test_other_rows_of_a_script_that_leaves_out_what_it_had_done(run: Run) -> None:
+    run.attempt(1, "append('a\\n')")
+    assert run.attempt(2, "APPENDED.skips(); append('b\\n'); open('rows.csv').read()") == ""
+    assert run.rows == "a\nb\n"
+
+
+def test_a_file_with_two_names_is_one(run: Run) -> None:
+    code = "append('a\\n', 'link.csv'); append('b\\n')"
+    (run.folder / "link.csv").symlink_to("rows.csv")
+    run.attempt(1, code)
+    assert run.attempt(2, f"{code}; APPENDED.go_on({{{str(run.file)!r}: 4}}); append('c\\n')") == ""
+    assert run.rows == "a\nb\nc\n"
+
+
+def test_a_log_that_is_rotated_is_named(run: Run) -> None:
+    run.attempt(1, "append('a\\n'); append('b\\n')")
+    code = "append('a\\n'); os.rename('rows.csv', 'rows.csv.1'); append('b\\n')"
+    assert "rows.csv" in run.attempt(2, code)
+
+
+def test_what_a_child_appends_again_is_named(run: Run) -> None:
+    child = "subprocess.run([sys.executable, '-c', append_in_child])"
+    code = (
+        f'import subprocess; append_in_child = \'open("rows.csv", "a").write("x\\\\n")\'; {child}'
     )
-    assert run.rows == "fold 0, 12.5 s\nfold 1, 11.2 s\n"
+    run.attempt(1, "append('x\\n')")
+    assert "rows.csv" in run.attempt(2, code)
+    assert run.rows == "x\nx\n"
 
 
 def test_a_script_that_goes_on_in_the_middle(run: Run) -> None:
@@ -187,11 +224,6 @@ def test_text_that_is_the_same() -> None:
     assert same(b"ab", b"a") == 1
     assert same(b"a", b"ab") == 1
     assert same(b"a", b"b") == same(b"", b"a") == 0
-
-
-def test_text_that_is_alike() -> None:
-    assert is_alike(b"fold 0: 12.5 s\n", b"fold 0: 0.1 s\n")
-    assert not is_alike(b"fold 0\n", b"fold 0\nfold 1\n")
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=5), st.data())

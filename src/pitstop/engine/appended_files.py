@@ -6,7 +6,6 @@ What an earlier attempt has appended is in the file already, so what repeats it 
 import contextlib
 import json
 import os
-import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,12 +20,12 @@ APPENDING = os.O_WRONLY | os.O_APPEND
 _MOST_FILES = 64
 _MOST_BYTES = 1 << 24
 _MOST_HEADER_BYTES = 1 << 12
-_DIGITS = re.compile(rb"\d+")
 _APPENDED_AGAIN = (
     "the script has appended to {} again, but not what an earlier attempt appended there; "
     "what both appended is kept"
 )
 _READ_AHEAD = "the script reads {}, to which an earlier attempt appended after the restored state"
+_SHORTER = "the script has shortened or renamed {}, to which an earlier attempt appended"
 
 
 class AppendedFile:
@@ -54,8 +53,10 @@ class AppendedFiles:
         self._record: Path | None = None
         self._begun: dict[str, int] = {}
         self._files: dict[str, AppendedFile] = {}
+        self._sizes: dict[str, int] = {}  # of those of earlier attempts, when this process began
         self._doubt = ""
-        self._is_resumed = False  # a saved state was restored in this process
+        self._skips = False  # the script has left out what it had done
+        self.is_resumed = False  # an earlier attempt has trained
 
     def watch(self, attempt_dir: Path | None) -> None:
         """Hears of them from now on; `attempt_dir` tells of those of earlier attempts."""
@@ -70,18 +71,23 @@ class AppendedFiles:
             for path, size_bytes in _lines(self._record):
                 if path in self._begun:
                     self._begun[path] = size_bytes
+        self._sizes = {path: file_access.size_bytes(path) for path in self._begun}
         subscribe(("open",), self._on_event)
+
+    def skips(self) -> None:
+        """The script does not run again what it had done: what it appends may be new."""
+        self._skips = True
 
     def repeats(self, path: str) -> bool:
         """Whether what is appended to a file may repeat an earlier attempt."""
-        return os.path.abspath(path) in self._begun  # noqa: PTH100
+        return os.path.realpath(path) in self._begun
 
     def is_ahead(self, path: str) -> bool:
         """Whether an earlier attempt has appended to it what this process has not yet."""
-        path = os.path.abspath(path)  # noqa: PTH100
+        path = os.path.realpath(path)
         if path in self._files:
             self._remove_repeated(path)
-        return path in self._files and not self._files[path].is_over
+        return path in self._files and not (self._files[path].is_over or self._skips)
 
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, _mode, flags = arguments
@@ -90,8 +96,10 @@ class AppendedFiles:
             return
         if os.getpid() != self._pid or not isinstance(path, str | bytes | os.PathLike):
             return
-        path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
-        if path in self._files:
+        path = os.path.realpath(os.fsdecode(path))
+        if path in self._files and flags & os.O_TRUNC:
+            self._files[path].end()
+        elif path in self._files:
             # Who reads it finds nothing twice, but maybe what this process has not appended yet.
             if self.is_ahead(path) and not is_append and file_access.is_opened_by_script(frame):
                 self._doubt = self._doubt or _READ_AHEAD.format(path)
@@ -123,8 +131,11 @@ class AppendedFiles:
 
     def settle(self) -> str:
         """Removes what the script has appended again; why that cannot be told, else empty."""
+        others = (each for each in self._begun if each not in self._files)
+        grown = [each for each in others if file_access.size_bytes(each) > self._sizes[each]]
+        found = [*map(self._settle, self._files), *map(_APPENDED_AGAIN.format, grown)]
         doubt, self._doubt = self._doubt, ""
-        return "; ".join(filter(None, (doubt, *map(self._settle, self._files))))
+        return "; ".join(filter(None, (doubt, *found))) if self.is_resumed else ""
 
     def leave(self) -> str:
         """As `settle`, at the exit of a process; another one of the attempt may follow."""
@@ -140,7 +151,6 @@ class AppendedFiles:
 
     def go_on(self, sizes: Mapping[str, int]) -> str:
         """The script goes on where the files had these sizes; why one does not, else empty."""
-        self._is_resumed = True
         for path in sizes:
             if path in self._begun and path not in self._files:
                 self._note(path)
@@ -156,7 +166,7 @@ class AppendedFiles:
         if self._remove_repeated(path):
             return ""
         self._files[path].end()
-        return _APPENDED_AGAIN.format(path) if self._is_resumed else ""
+        return _APPENDED_AGAIN.format(path)
 
     def _remove_repeated(self, path: str) -> bool:
         """Whether what was appended repeats an earlier attempt, or cannot do so."""
@@ -170,25 +180,18 @@ class AppendedFiles:
             header = earlier[: earlier.find(b"\n") + 1]
         for left_out in (b"", header):
             same_bytes = same(earlier.removeprefix(left_out), again)
-            is_whole = len(again) < _MOST_BYTES
-            if same_bytes and is_whole and _is_ended_with(path, file, again[same_bytes:]):
+            is_certain = len(again) < _MOST_BYTES and not self._skips
+            if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
                 file.repeated_bytes += len(left_out) + same_bytes
                 return True
-        return False
+            if same_bytes:
+                return False
+        return self._skips
 
     def _go_on(self, path: str, size_bytes: int) -> str:
-        file = self._files[path]
-        if file.is_over or size_bytes < file.repeated_bytes:
-            return self._settle(path)
-        again = self._again(path, file)
-        before = self._earlier(path, file, size_bytes - file.repeated_bytes)
-        is_repetition = len(again) < _MOST_BYTES and is_alike(before, again)
-        if again and not (is_repetition and _is_ended_with(path, file, b"")):
-            reason = self._settle(path)
-            if reason:
-                return reason
-        file.repeated_bytes = min(size_bytes, file.earlier_bytes)
-        return ""
+        file, reason = self._files[path], self._settle(path)
+        file.repeated_bytes = max(file.repeated_bytes, min(size_bytes, file.earlier_bytes))
+        return reason
 
     def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
         """What comes next of what earlier attempts have appended."""
@@ -196,10 +199,11 @@ class AppendedFiles:
         return file_access.read(path, count, file.repeated_bytes)[0]
 
     def _again(self, path: str, file: AppendedFile) -> bytes:
-        """What this process has appended; nothing where the file was emptied."""
+        """What this process has appended."""
         content, size_bytes = file_access.read(path, _MOST_BYTES, file.earlier_bytes)
         if size_bytes < file.earlier_bytes:
             file.end()
+            self._doubt = self._doubt or _SHORTER.format(path)
         return content
 
 
@@ -210,11 +214,6 @@ def same(earlier: bytes, again: bytes) -> int:
     """How many bytes of `again` repeat what an earlier attempt appended; 0 where they differ."""
     common = min(len(earlier), len(again))
     return common if earlier[:common] == again[:common] else 0
-
-
-def is_alike(before: bytes, again: bytes) -> bool:
-    """Whether two texts are the same but for their numbers, such as times.  Pure."""
-    return _DIGITS.sub(b"0", before) == _DIGITS.sub(b"0", again)
 
 
 def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:

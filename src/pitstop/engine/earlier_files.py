@@ -171,7 +171,7 @@ class EarlierFiles:
     def put_back(self, path: Path) -> None:
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
         self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
-        APPENDED.put_back(os.path.abspath(path))  # noqa: PTH100
+        APPENDED.put_back(os.path.realpath(path))
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         if self._listening:
@@ -185,19 +185,18 @@ class EarlierFiles:
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
         """What of it was written since an earlier attempt began to train; listens no more."""
         self._listening = False
-        run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
-        found = [
-            path
-            for path, changed_seconds in self._read.items()
-            if changed_seconds >= began_seconds and not path.startswith(run_dir)
-        ]
+        found = self.read_ahead(attempt_dir, began_seconds)
         weights = [path for path in found if path.endswith(_WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
 
-    def read_ahead(self, finished_seconds: float) -> str:
-        """A file that the script has read, and that was written after a training had finished."""
-        found = (path for path, changed in self._read.items() if changed > finished_seconds)
-        return next(found, "")
+    def read_ahead(self, attempt_dir: Path, since_seconds: float) -> list[str]:
+        """Files that the script has read, and that an earlier attempt had written since then."""
+        run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
+        return [
+            path
+            for path, changed_seconds in self._read.items()
+            if changed_seconds >= since_seconds and not path.startswith(run_dir)
+        ]
 
     def own_resume(self, attempt_dir: Path, began_seconds: float) -> str:
         """That the script has restored weights of an earlier attempt by itself, if it has."""

@@ -1,6 +1,7 @@
 """The session of this process, opened once by whoever needs it first."""
 
 import atexit
+import math
 import os
 from collections.abc import Mapping
 
@@ -9,6 +10,7 @@ from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.fence import FENCE
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.engine.witness import CallbackOf, ExitWatch, Witness, WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import Event, ExitCalled, InstrumentationUnavailable, LevelKnown
@@ -44,6 +46,7 @@ def open_session(
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
             if not session.kernel:
                 APPENDED.watch(session.attempt_dir)
+        APPENDED.is_resumed = math.isfinite(began_seconds(session.attempt_dir))
         atexit.register(_end_files)
         _watch(session, callback_of)
     return session

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from pitstop.engine import variable_match
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out, doubt_of_memory
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
@@ -101,6 +102,8 @@ class Recognition:
             # The user of a notebook decides what is trained, and when.
             left_out = () if self._cells else tuple(trainings.left_out(identity, point))
             trainings.claim(point)
+            if left_out:
+                APPENDED.skips()
             if left_out and point.begins:
                 return self._begin_again(identity, found, left_out)
             return FitBeginning(point.fit, identity, point, course, left_out=left_out)
@@ -125,7 +128,9 @@ class Recognition:
             return ""
         if trainings.has_interrupted(identity):
             return DOES_NOT_GO_ON
-        return doubt_of_left_out(identity, trainings.left_out(identity))
+        if left_out := trainings.left_out(identity):
+            APPENDED.skips()
+        return doubt_of_left_out(identity, left_out)
 
     def _with_variables(
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any

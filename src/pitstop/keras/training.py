@@ -119,8 +119,8 @@ class Training:
         if self.continuation and self.continuation.finished_seconds:
             # What a later training wrote is not what the script found here.
             finished_seconds = self.continuation.finished_seconds
-            if path := EARLIER.read_ahead(finished_seconds):
-                self._recognition.deviate(_READ_AHEAD.format(path))
+            if paths := EARLIER.read_ahead(self.session.attempt_dir, finished_seconds):
+                self._recognition.deviate(_READ_AHEAD.format(paths[0]))
             EARLIER.watch(finished_seconds, self._recognition.deviate)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
