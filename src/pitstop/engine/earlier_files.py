@@ -156,9 +156,8 @@ class EarlierFiles:
     def _keep_content(self, path: str) -> None:
         """What the earlier attempts have left in a file that the script is about to write to."""
         path = os.path.abspath(path)  # noqa: PTH100
-        is_left = 0 < file_access.changed_seconds(
-            path
-        ) < self._started_seconds and not file_access.is_code(path)
+        is_earlier = 0 < file_access.changed_seconds(path) < self._started_seconds
+        is_left = is_earlier and not file_access.is_code(path)
         if is_left and self._doubt is None and path not in self._contents:
             left_bytes = _MOST_KEPT_BYTES - sum(map(len, self._contents.values()))
             if 0 <= file_access.read(path, 0)[1] <= left_bytes:

@@ -44,10 +44,7 @@ def open_session(
             IMPORTS.write(session.attempt_dir)
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
-            if not session.kernel:
-                APPENDED.watch(session.attempt_dir)
         APPENDED.is_resumed = math.isfinite(began_seconds(session.attempt_dir))
-        atexit.register(_end_files)
         _watch(session, callback_of)
     return session
 
@@ -74,6 +71,7 @@ def _watch(session: Session, callback_of: CallbackOf) -> None:
     witness = _witnesses[os.getpid()] = Witness(_report, session.beacon, callback_of)
     witness.install()
     ExitWatch(_report, callback_of).install()
+    atexit.register(_end_files)
 
 
 def _report(event: Event) -> None:

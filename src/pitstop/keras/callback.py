@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from pitstop.engine import process_session
+from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.keras import stop_training
 from pitstop.keras.instrumentation import of_process
@@ -81,5 +82,6 @@ def _attach(request: CompanionRequest) -> None:
     socket_path = start_companion(request)
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.snapshots.alone = True
+    APPENDED.watch(session.attempt_dir)
     for adapter in adapters:
         adapter.install(of_process(socket_path))

@@ -204,6 +204,8 @@ def start(
     request = CompanionRequest(run_dir, settings, max_seconds)
     session = process_session.open_session(socket_path or start_companion(request), computed_with())
     session.snapshots.alone, session.trains_with_fit = alone, False
+    if alone:
+        APPENDED.watch(session.attempt_dir)
     # A member of several that train together is not more exact than they are.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
