@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pitstop.engine.described import describe, is_reproducible, plain_attributes
+from pitstop.engine.described import Limits, describe, is_plain, is_reproducible, plain_attributes
 
 _TEXT = """
 from pitstop.engine.described import describe
@@ -47,11 +47,38 @@ def weighted(weight: float) -> Callable[[float], float]:
         (functools.partial(weighted, 1), functools.partial(weighted, 2)),
         ([1, [2, {"a": 3}]], [1, [2, {"a": 4}]]),
         (list(range(500)), [*range(499), 0]),
+        ([0] * 2000, [0] * 2001),
+        ([(0.5, "a")] * 2000, [*[(0.5, "a")] * 1999, (0.5, "b")]),
     ],
 )
 def test_other_values_have_other_texts(one: object, other: object) -> None:
     assert describe(one) == describe(one)
     assert describe(one) != describe(other)
+
+
+def test_of_long_collections_few_items_are_read() -> None:
+    """A script may hold thousands, and train each second."""
+
+    class Item(int):
+        def __repr__(self) -> str:
+            read.append(self)
+            return int.__repr__(self)
+
+    read: list[Item] = []
+    many = {"memory": [(Item(each), 0.5) for each in range(5000)]}
+    few = Limits(items=16)
+    assert is_plain(many)
+    assert describe(many, few) == describe(many, few)
+    assert read[:16] == read[16:]
+    assert [read[0], read[15]] == [0, 4999]
+
+
+def test_of_a_large_array_some_rows_are_read() -> None:
+    one = np.zeros((5000, 100))
+    other = one.copy()
+    other[1] = 1
+    assert describe(one) != describe(other)
+    assert describe(one, Limits(whole_bytes=1000)) == describe(one.copy(), Limits(whole_bytes=1000))
 
 
 def test_hosts_and_ports_of_the_cluster_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

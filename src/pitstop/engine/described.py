@@ -13,8 +13,7 @@ import os
 import re
 import time
 import types
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from pitstop.machine.own_process import age_ns
 _MOST_DEPTH = 6
 _MOST_CHARACTERS = 120
 _MOST_ITEMS = 1000
+_MOST_CHECKED = 64
 _PATH = re.compile(r"[/\\]|\d{6}|\d\d[-_.:]\d\d|\.\w{1,12}$")
 _CLOCKS = (time.time, time.monotonic, time.perf_counter)
 _STARTUP_SECONDS = 60.0
@@ -35,23 +35,49 @@ _WHOLE_BYTES = 64 << 20
 _PIECES = 4096
 
 
-def describe(value: Any) -> str:
-    text = _Description().of(value, _MOST_DEPTH)
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """How much of a value is read.
+
+    Attributes:
+        items: of each collection; of longer ones as many, spread over all.
+        whole_bytes: up to this size, all of an array.
+    """
+
+    items: int = _MOST_ITEMS
+    whole_bytes: int = _WHOLE_BYTES
+
+
+_USUAL = Limits()
+
+
+def describe(value: Any, limits: Limits = _USUAL) -> str:
+    text = _Description(limits).of(value, _MOST_DEPTH)
     if len(text) <= _MOST_CHARACTERS:
         return text
     return f"{text[: _MOST_CHARACTERS // 2]}... {digest_of_text(text)}"
 
 
 def is_plain(value: Any) -> bool:
+    """Whether it is data; of a long collection some items are looked at."""
     if isinstance(value, np.ndarray | np.generic):
         return not value.dtype.hasobject
     if isinstance(value, Mapping):
-        return all(is_plain(each) for pair in value.items() for each in pair)
+        pairs = _spread(value.items(), _MOST_CHECKED)
+        return all(is_plain(each) for pair in pairs for each in pair)
     if isinstance(value, list | tuple | set | frozenset):
-        return all(map(is_plain, value))
+        return all(map(is_plain, _spread(value, _MOST_CHECKED)))
     return value is None or isinstance(
         value, bool | int | float | complex | str | bytes | enum.Enum
     )
+
+
+def _spread(items: Iterable[Any], most: int) -> list[Any]:
+    """All items, or `most` of them, from the first to the last."""
+    found = list(items)
+    if len(found) <= most:
+        return found
+    return [found[place] for place in np.linspace(0, len(found) - 1, most).astype(np.int64)]
 
 
 def is_reproducible(value: Any) -> bool:
@@ -100,7 +126,8 @@ def _addresses(config: str) -> tuple[tuple[str, str], ...]:
 class _Description:
     """One description: remembers what it is in, since objects may lead back to themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._inside: list[Any] = []
 
     def of(self, value: Any, depth: int) -> str:
@@ -112,7 +139,7 @@ class _Description:
         if isinstance(value, np.generic):
             return repr(value.item())
         if isinstance(value, np.ndarray):
-            return f"{value.dtype}{list(value.shape)} {digest_of(value)}"
+            return f"{value.dtype}{list(value.shape)} {digest_of(value, self._limits.whole_bytes)}"
         if depth == 0 or any(value is each for each in self._inside):
             return type(value).__qualname__
         self._inside.append(value)
@@ -122,14 +149,11 @@ class _Description:
             self._inside.pop()
 
     def _of_object(self, value: Any, depth: int) -> str:
-        if isinstance(value, Mapping):
-            pairs = list(value.items())[:_MOST_ITEMS]
-            items = (f"{self.of(key, depth)}: {self.of(each, depth)}" for key, each in pairs)
-            return f"{{{', '.join(items)}}}"
-        if isinstance(value, set | frozenset):
-            return f"{{{', '.join(sorted(self._each(value, depth)))}}}"
-        if isinstance(value, list | tuple):
-            return f"[{', '.join(self._each(value, depth))}]"
+        if isinstance(value, Mapping | set | frozenset | list | tuple):
+            items = value.items() if isinstance(value, Mapping) else value
+            few = _spread(items, self._limits.items)
+            size = "" if len(few) == len(value) else f"{len(value)}: "
+            return size + self._of_items(value, few, depth)
         if isinstance(value, type):
             return value.__qualname__
         if isinstance(value, functools.partial):
@@ -142,8 +166,16 @@ class _Description:
             return f"{owner}.{self.of(value.__func__, depth)}"
         return self._of_instance(value, depth)
 
-    def _each(self, values: Iterable[Any], depth: int) -> Iterator[str]:
-        return (self.of(each, depth) for each in islice(values, _MOST_ITEMS))
+    def _of_items(self, value: Any, few: list[Any], depth: int) -> str:
+        if isinstance(value, Mapping):
+            items = (f"{self.of(key, depth)}: {self.of(each, depth)}" for key, each in few)
+            return f"{{{', '.join(items)}}}"
+        if isinstance(value, list | tuple) and all(type(each) is int for each in few):
+            # Such as the state of a random stream: many numbers, at each `fit`.
+            return repr(few)
+        texts = [self.of(each, depth) for each in few]
+        is_ordered = isinstance(value, list | tuple)
+        return f"[{', '.join(texts)}]" if is_ordered else f"{{{', '.join(sorted(texts))}}}"
 
     def of_function(self, function: types.FunctionType, depth: int) -> str:
         name = function.__qualname__.rpartition(".")[2]
@@ -193,12 +225,12 @@ def _config(value: Any) -> Any:
         return plain_attributes(value)
 
 
-def digest_of(array: NDArray[np.generic]) -> str:
+def digest_of(array: NDArray[np.generic], whole_bytes: int = _WHOLE_BYTES) -> str:
     """Of its type, shape and values: of objects their text, of a large array some thousand rows."""
     digest = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=8)
-    if array.nbytes > _WHOLE_BYTES:
-        rows = np.linspace(0, array.shape[0] - 1, min(_PIECES, array.shape[0])).astype(np.int64)
-        array = array[rows]
+    if array.nbytes > whole_bytes and array.ndim:
+        most = max(1, whole_bytes * array.shape[0] // array.nbytes)
+        array = array[np.linspace(0, array.shape[0] - 1, min(_PIECES, most)).astype(np.int64)]
     if array.dtype.hasobject:
         digest.update("\0".join(map(str, array.reshape(-1))).encode(errors="replace"))
     else:

@@ -43,21 +43,31 @@ _OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")
 def count_as_users(module: str) -> None:
     """What this module defines is the user's, although it comes from no file."""
     _CELLS.add(module)
+    _FOUND.clear()
 
 
 _LIBRARIES: dict[str, types.ModuleType] = {}
 """Modules with a file that is not the user's: thousands, which are asked for at each `fit`."""
 
+_FOUND: dict[tuple[int, str], dict[str, types.ModuleType]] = {}
+"""The user's modules, by the number of all modules and the one that was imported last."""
+
 
 def user_modules() -> dict[str, types.ModuleType]:
-    found = {
-        name: module
-        for name, module in sys.modules.copy().items()
-        if _LIBRARIES.get(name) is not module
-        and issubclass(type(module), types.ModuleType)
-        and _is_user_module(name, module)
-    }
-    return dict(sorted(found.items()))
+    present = sys.modules.copy()
+    key = (len(present), next(reversed(present)))
+    found = _FOUND.get(key)
+    if found is None or any(present.get(name) is not each for name, each in found.items()):
+        _FOUND.clear()
+        found = _FOUND[key] = dict(sorted(_user_modules_of(present)))
+    return found.copy()
+
+
+def _user_modules_of(present: Mapping[str, Any]) -> Iterator[tuple[str, types.ModuleType]]:
+    for name, module in present.items():
+        is_new = _LIBRARIES.get(name) is not module
+        if is_new and issubclass(type(module), types.ModuleType) and _is_user_module(name, module):
+            yield name, module
 
 
 def find(roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Opened) -> dict[str, Any]:
