@@ -41,8 +41,10 @@ def forking(*modules: str, **variables: str) -> Iterator[str]:
         )
         with subprocess.Popen(words, env=environment) as server:
             launch.until(lambda: socket.exists() or server.poll() is not None)
-            yield _client(folder)
-            server.terminate()
+            try:
+                yield _client(folder)
+            finally:
+                server.terminate()
 
 
 @contextmanager

@@ -30,7 +30,10 @@ def main() -> None:
             program = program_of(number)
             if options.smallest:
                 program = smallest(program, lambda each: _fails(runner, each))
-            print(f"{number}: {program}\n{runner.run(program)}", flush=True)
+            try:
+                print(f"{number}: {program}\n{runner.run(program)}", flush=True)
+            except AssertionError as error:
+                print(f"{number}: {program}\ninvalid: {error}", flush=True)
 
 
 def _fails(runner: Runner, program: Program) -> bool:

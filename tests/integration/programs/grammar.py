@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tests.integration.programs.places import PLACES
 from tests.integration.programs.trainings import TRAININGS
-from tests.integration.programs.values import VALUES
+from tests.integration.programs.values import MADE_PLAIN_BY_KERAS, VALUES
 
 MODELS = ("dense", "dropout", "normalised", "eager_counter", "late")
 OPTIMIZERS = ("sgd", "adam", "schedule")
@@ -119,5 +119,7 @@ def _holder_fits(holder: Holder, program: Program) -> bool:
     if way.loop and not place.in_loops:
         return False
     if program.optimizer == "schedule" and place.sets_rate:
+        return False
+    if holder.place == "model_attribute" and holder.value in MADE_PLAIN_BY_KERAS:
         return False
     return holder.event in place.events and (place.rebinds or not value.rebinds)

@@ -106,7 +106,7 @@ for trial, rate in enumerate(RATES):
     results[str(rate)] = [history.history, digest(model.get_weights())]
     with open("results.json", "w") as file:
         json.dump(results, file)
-for name in sorted(results):
+for name in sorted(map(str, RATES)):
     final(f"trial {name}", results[name])
 """
 _SEEDS = """\
@@ -143,7 +143,7 @@ for fold in FOLDS:
     scores[str(fold)] = model.evaluate(x[~kept], y[~kept], verbose=0)
     with open("scores.json", "w") as file:
         json.dump(scores, file)
-for name in sorted(scores):
+for name in sorted(map(str, FOLDS)):
     final(f"fold {name}", scores[name])
 """
 _SEARCH = """\

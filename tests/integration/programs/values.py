@@ -214,3 +214,6 @@ def add_mark(name):
     open(f"{name}{count_marks(name)}", "w").close()
 """
 """What the values need in the script."""
+
+MADE_PLAIN_BY_KERAS = frozenset({"default_dict", "dict_of_lists", "counter", "ordered_dict"})
+"""As attributes of a model they become other dictionaries, which fail where these do not."""
