@@ -7,6 +7,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def with_attribute(value: Any) -> Callable[[], Any]:
     return function
 
 
+def in_context(value: Any) -> ContextVar[Any]:
+    variable: ContextVar[Any] = ContextVar("kept")
+    variable.set(value)
+    return variable
+
+
 def keeping(value: Any) -> Iterator[Any]:
     inner = [value]
     while True:
@@ -71,6 +78,7 @@ HOLDERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "in a closure": (".value", closing_over),
     "as a default": ("[0]", lambda value: lambda x=value: x),
     "as an attribute of a function": (".kept", with_attribute),
+    "in a context variable": (".value", in_context),
     "in a partial": ("[1][0]", lambda value: functools.partial(print, value)),
     "in a method": ("[0]", lambda value: [value].append),
     "in a started generator": (".value", lambda value: started(keeping(value))),

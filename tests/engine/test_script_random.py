@@ -173,3 +173,8 @@ def test_a_generator_keeps_its_name_when_attributes_change_places() -> None:
     now = own(streams)
     assert {name: now[name] for name in before} == before
     assert set(now) - set(before) == {"g1#"}
+
+
+def test_generators_that_are_not_among_the_streams_are_named() -> None:
+    one, other = np.random.default_rng(1), np.random.default_rng(2)
+    assert looking(one).lacks({"found": one, "hidden": other}) == ["hidden (random)"]

@@ -18,6 +18,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -238,6 +239,7 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
     weakref.ref: lambda name, each: iter([(name, each())]),
+    ContextVar: lambda name, each: iter([(f"{name}.value", each.get(None))]),
     memoryview: lambda name, each: iter([(name, each.obj)]),
     logging.Logger: lambda name, each: _of_items(
         name, [each.parent, *each.filters, *each.handlers, *_filters(each.handlers)]

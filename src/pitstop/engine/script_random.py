@@ -40,7 +40,7 @@ class ScriptRandom:
 
     def look(self, roots: Mapping[str, Any], opened: Opened) -> None:
         found = reachable.find(roots, KINDS, opened)
-        own = {name: each for name, each in found.items() if has_own_state(each)}
+        own = {name: each for name, each in found.items() if is_kept(each)}
         # Under the name that each had first: an attribute may name another one now.
         first = {id(each): name for name, each in self._found.items()}
         kept = {first[id(each)]: each for each in own.values() if id(each) in first}
@@ -55,6 +55,10 @@ class ScriptRandom:
     def restore(self, states: Mapping[str, Any]) -> None:
         for name in states.keys() - set(self.missing(states)):
             set_state(self._found[name], states[name])
+
+    def lacks(self, named: Mapping[str, Any]) -> list[str]:
+        known = set(map(id, self._found.values()))
+        return sorted(f"{name} (random)" for name, each in named.items() if id(each) not in known)
 
     def missing(self, states: Mapping[str, Any]) -> list[str]:
         return sorted(
@@ -73,6 +77,10 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
     return bool(a == b)
+
+
+def is_kept(value: Any) -> bool:
+    return issubclass(type(value), KINDS) and has_own_state(value)
 
 
 def has_own_state(generator: Any) -> bool:

@@ -54,6 +54,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
         encoder, run.callbacks.callbacks, read_ahead=run.input.state.by_replay
     )
     unverified = held.refused + run.structure.unverified + run.objects.unverified
+    unverified += run.streams.lacks(run.objects.moved_generators())
     run.parts.unverified = unverified + run.others.changed()
     run.parts.report(run.session, run.level)
     position = run.position.place(stage, milestone)

@@ -47,6 +47,12 @@ class FitObjects:
         with self._fenced():
             self._state.begin({**named, **rest}, data)
 
+    def moved_generators(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        with self._fenced():
+            found = self._state.moved_generators()
+        return found
+
     @property
     def input_digest(self) -> str:
         return of_saved(self._input, self._input_arrays)

@@ -130,6 +130,10 @@ class RandomStreams:
         """After a replay: streams that are as they were `before` it are set to the cut."""
         self.restore(unmoved(cut, before, self.capture()))
 
+    def lacks(self, generators: Mapping[str, Any]) -> list[str]:
+        """Those of the names whose generators are not among the script's streams."""
+        return self._script.lacks(generators)
+
     def missing(self, state: dict[str, Any]) -> list[str]:
         return self._script.missing(state.get("objects", {}))
 

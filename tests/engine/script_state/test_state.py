@@ -8,6 +8,7 @@ import dataclasses
 import decimal
 import io
 import os
+import random
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -361,3 +362,13 @@ def test_objects_are_made_of_the_scripts_classes_alone(run: Any, form: str) -> N
     into = begun(place=[])
     saved = {"new": {"kind": "object", "form": form, "content": {"x": 1}}}
     assert into.restore(saved, {}, read_ahead=False) == ["new"]
+
+
+def test_generators_that_draw_are_known_by_their_names(run: Any) -> None:
+    rule = run().Rule()
+    rule.limit = [random.Random(1), random.Random(2), random.SystemRandom()]
+    state = begun(rule=rule)
+    assert not state.moved_generators()
+    rule.limit[1].random()
+    rule.limit[2].random()
+    assert list(state.moved_generators().values()) == rule.limit[1:2]

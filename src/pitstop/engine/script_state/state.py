@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import reachable
+from pitstop.engine import reachable, script_random
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Nodes, Walk
+from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
@@ -51,6 +51,7 @@ class ScriptState:
         self._whole: Mapping[str, Any] = {}
         self._first: dict[tuple[str, Any], Any] = {}
         self._settings: dict[str, str] = {}
+        self._generators: dict[str, tuple[Any, Any]] = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """`rest`: what the training calls, by name; `data`: what its input is read from."""
@@ -62,6 +63,13 @@ class ScriptState:
         self._is_complete = all(walk.is_complete for walk in walks)
         self._unreadable = walks[0].unreadable | walks[1].unreadable
         self.baseline = _together(self._of_rest, self._of_input)
+        held = {name for name, node in self.baseline.items() if node.kind in HELD}
+        objects = [each for each in self._names.objects().items() if each[0] in held]
+        self._generators = {
+            name: (each, script_random.state_of(each))
+            for name, each in objects
+            if script_random.is_kept(each)
+        }
 
     def _walk(self, roots: Mapping[str, Any]) -> Walk:
         walk = Walk(self._library, self._names, self._modules)
@@ -104,6 +112,14 @@ class ScriptState:
             if is_small:
                 list(self._save(name, node, value, encoder, saved))
         return saved, unverified
+
+    def moved_generators(self) -> dict[str, Any]:
+        """Random generators that have drawn since the begin: others save their states."""
+        return {
+            name: each
+            for name, (each, state) in self._generators.items()
+            if not script_random.same(state, script_random.state_of(each))
+        }
 
     def arrays_at_begin(self) -> dict[str, str]:
         arrays = {name: node for name, node in self.baseline.items() if node.kind == "array"}

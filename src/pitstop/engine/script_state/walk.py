@@ -27,7 +27,7 @@ MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
 _COLLECTIONS = (*holder.COLLECTIONS, "array")
 # A random generator that the training has made is made again; others have their streams set.
-_HELD = ("elsewhere", "generator")
+HELD = ("elsewhere", "generator")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
@@ -114,7 +114,7 @@ class Walk:
             if node.kind == "module":
                 self._note_globals(objects[name], node.named, node.stored)
         known = (self._known or {}).items()
-        names = [name for name, node in known if node.kind not in _HELD and name in objects]
+        names = [name for name, node in known if node.kind not in HELD and name in objects]
         self.visit({name: objects[name] for name in names} | dict(others))
 
     # -- what an object is ------------------------------------------------------------
@@ -131,7 +131,7 @@ class Walk:
     def _note(self, value: Any, path: str, *, is_content: bool) -> Ref | None:
         kind = self._kind_of(value)
         # What is saved by other means has a name only where an object of the script holds it.
-        if not kind or (kind in _HELD and not is_content):
+        if not kind or (kind in HELD and not is_content):
             if id(value) not in self._followed and self._is_followed(type(value)):
                 self._followed[id(value)] = value
                 self._waiting.append((path, value, None))
@@ -200,7 +200,7 @@ class Walk:
             return fingerprint.of_array(value)
         if kind == "table":
             return [Tensor(each) for each in self._library.entries_of(value)]
-        if kind in _HELD:
+        if kind in HELD:
             return ()
         if kind == "iterator":
             return [holder.position_of(value)]
