@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +12,12 @@ from pathlib import Path
 from pitstop import events, journal
 from pitstop.engine.export_order import REFUSED
 from pitstop.engine.saved_state import SavedState, open_saved_state
-from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed, UserError
+from pitstop.errors import CheckpointCorrupt, EnvironmentFault, UserError
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
-from pitstop.link.messages import Hello, ImageAnswer, NoImage, RestoreRequest, Welcome
+from pitstop.link.messages import ImageAnswer, NoImage, Refusal, RestoreRequest, Welcome
 from pitstop.link.settings import ENV_COMPANION, ENV_ENTROPY, ENV_SOCKET, Settings
-from pitstop.link.wire import PROTOCOL, Connection, close_all
+from pitstop.link.wire import PROTOCOL, close_all
 from pitstop.machine.own_process import send_to_group
 from pitstop.masking import MASK, masked_words
 from pitstop.record import Frozen
@@ -26,6 +26,7 @@ from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.control.requests import ClientReception, RequestDesk
 from pitstop.supervisor.helpers.restoring import restore_points
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
@@ -147,7 +148,7 @@ class Host:
             beacon = stack.enter_context(closing(Beacon.create()))
             welcome = Welcome(PROTOCOL, str(self._scratch), _ATTEMPT, self._settings, -1, points=())
             self._trainer_slot = TrainerSlot(self._event_loop, welcome, beacon.fd)
-            self._event_loop.watch(control, lambda: self._accept(control))
+            stack.enter_context(closing(ClientReception(self._event_loop, control, RequestDesk())))
             child = _start(script, str(control.path))
             stack.callback(_end, child)
             exit_file = stack.enter_context(os.fdopen(os.pidfd_open(child.pid), "rb", 0))
@@ -163,32 +164,16 @@ class Host:
             match each:
                 case Event() as event:
                     self._outcome.events.append(event)
+                case occurrences.TrainingAsked(client, hello):
+                    self._handle(self._trainer_slot.offer(client, hello))
+                case occurrences.StatusAsked(client) | occurrences.CheckpointAsked(client):
+                    client.tell(Refusal("Nothing but the training is served here."))
                 case occurrences.TrainerCameIn():
                     self._trainer_slot.welcome(self._source.points if self._source else ())
                 case occurrences.ArenaReceived(_, fd):
                     os.close(fd)
                 case RestoreRequest(checkpoint):
                     self._restore(checkpoint)
-
-    def _accept(self, control: ControlSocket) -> None:
-        client = control.accept()
-        if client is not None:
-            self._event_loop.watch(client, lambda: self._greet(client))
-
-    def _greet(self, client: Connection) -> Iterator[Occurrence]:
-        try:
-            received = client.receive_ready()
-        except PeerClosed:
-            # Supervisors look in this way whether somebody still listens.
-            self._event_loop.forget(client)
-            client.close()
-            return
-        if not received:
-            return
-        self._event_loop.forget(client)
-        hello = received[0].message
-        if isinstance(hello, Hello):
-            yield from self._trainer_slot.offer(client, hello)
 
     def _restore(self, checkpoint: str) -> None:
         connection = self._trainer_slot.connection
