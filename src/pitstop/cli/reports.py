@@ -1,17 +1,31 @@
-"""The reports that `pitstop run` leaves beside the records of each attempt."""
+"""The reports of `pitstop run`, whose code is slow to load, and is so while the script runs."""
 
 import contextlib
+import importlib
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pitstop.diagnosis import load
 from pitstop.errors import RunNotFound
-from pitstop.flight import tensorboard_writer
-from pitstop.report import files, markdown
+
+_AFTER_SECONDS = 2.0  # the script's own start comes first
+
+_needed = threading.Event()
+
+
+def prepare(socket_path: str) -> None:
+    del socket_path
+    threading.Thread(target=_load, name="pitstop-reports", daemon=True).start()
+
+
+def _load() -> None:
+    if not _needed.wait(_AFTER_SECONDS):
+        importlib.import_module("pitstop.report.files")
 
 
 def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
+    _needed.set()
     with contextlib.suppress(RunNotFound):
         try:
             _write(run_dir)
@@ -21,12 +35,17 @@ def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
 
 def cause_and_report(run_dir: Path) -> str:
     """Why the last attempt of a run ended; what the disk refuses here is told at the end."""
+    from pitstop.diagnosis import load
+
     with contextlib.suppress(RunNotFound, OSError):
         _write(run_dir)
     return load.cause_of(run_dir)
 
 
 def _write(run_dir: Path) -> None:
+    from pitstop.flight import tensorboard_writer
+    from pitstop.report import files, markdown
+
     for report in files.write_missing(run_dir):
         if report.log_folder:
             step = report.attempts[-1].last_step

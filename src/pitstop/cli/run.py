@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli import late_reports, policy_file, run_options
+from pitstop.cli import policy_file, reports, run_options
 from pitstop.cli.echo import tell
 from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, folder_of_slurm_task
@@ -163,13 +163,13 @@ def run(
         status_line=not no_status_line,
         launcher_pid=launcher_pid,
     )
-    outcome = supervise(request, say, late_reports.prepare, late_reports.cause_and_report)
+    outcome = supervise(request, say, reports.prepare, reports.cause_and_report)
     early_stop.forget()
     # Whatever becomes of the report, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
             say(f"{request.run_dir} is complete; use --new to rename it and start over.")
-        late_reports.leave(request.run_dir, say)
+        reports.leave_reports(request.run_dir, say)
     finally:
         code = outcome.exit_code
         context.exit(stopped_code if code == EXIT_STOPPED else code)
