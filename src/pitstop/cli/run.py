@@ -16,9 +16,10 @@ from pitstop.link.settings import Settings
 from pitstop.plain_text import say
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
+from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.restarts.restarts import foresee
+from pitstop.supervisor.restarts.restarts import RestartPolicy, foresee
 from pitstop.supervisor.runs.choice import choose, existing
 from pitstop.supervisor.runs.run_request import RunRequest, StopPolicy
 from pitstop.supervisor.stops import early_stop
@@ -124,7 +125,7 @@ def run(
     stopped_code: int,
     stops: StopPolicy,
     retention: run_options.Retention,
-    care: run_options.SupervisionOptions,
+    care: tuple[RestartPolicy, HangPolicy],
     no_status_line: bool,
     dry_run: bool,
     launcher_pid: int,
@@ -146,6 +147,7 @@ def run(
     if cluster == "slurm":
         run_dir = folder_of_slurm_task(run_dir, command, new=new, takes=bool(settings.take))
     folder, mirror = _place(run_dir, local_dir, command, settings)
+    restarts, hang = care
     request = RunRequest(
         run_dir=folder,
         mirror=mirror,
@@ -156,9 +158,8 @@ def run(
         stop_when=stop_when,
         stops=stops,
         retention=retention.over(RetentionPolicy()),
-        restarts=care.restarts,
-        hang=care.hang,
-        rollbacks=care.rollbacks,
+        restarts=restarts,
+        hang=hang,
         new=new,
         status_line=not no_status_line,
         launcher_pid=launcher_pid,
@@ -178,7 +179,7 @@ def run(
 def _foretell(
     run_dir: Path | RemotePlace | None,
     command: tuple[str, ...],
-    care: run_options.SupervisionOptions,
+    care: tuple[RestartPolicy, HangPolicy],
     on_bad_record: str,
 ) -> None:
     from pitstop.diagnosis import CAUSES
@@ -194,7 +195,7 @@ def _foretell(
     tell("\nAfter a failure, by the cause that `pitstop why` reports:")
     causes: dict[str, list[str]] = {}
     for cause in sorted(set(CAUSES) - _NO_FAILURES, key=CAUSES.index):
-        foreseen = foresee(cause, care.restarts, care.hang, care.rollbacks, on_bad_record)
+        foreseen = foresee(cause, *care, on_bad_record)
         causes.setdefault(foreseen, []).append(cause)
     for foreseen, names in causes.items():
         tell(f"\n- {', '.join(names)}:\n  {foreseen}")

@@ -116,14 +116,6 @@ training_options = option_group(
 )
 
 
-class SupervisionOptions(Frozen):
-    """What the options ask for: how often to start again, and what a standstill is."""
-
-    restarts: RestartPolicy
-    hang: HangPolicy
-    rollbacks: int
-
-
 def _care(
     restarts: int,
     spare: bool | None,
@@ -132,13 +124,15 @@ def _care(
     on_nan: str,
     rollbacks: int,
     on_oom: str,
-) -> SupervisionOptions:
+) -> tuple[RestartPolicy, HangPolicy]:
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart also needs --restarts, for example --restarts 3.")
-    return SupervisionOptions(
-        RestartPolicy(restarts, on_hang != "kill", on_oom != "stop", on_oom == "precision", spare),
+    shrinks, most_rollbacks = on_oom != "stop", rollbacks if on_nan == "rollback" else 0
+    return (
+        RestartPolicy(
+            restarts, on_hang != "kill", shrinks, on_oom == "precision", spare, most_rollbacks
+        ),
         HangPolicy(hang_after, on_hang, replaces_workers=restarts > 0),
-        rollbacks if on_nan == "rollback" else 0,
     )
 
 

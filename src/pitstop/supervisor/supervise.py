@@ -91,7 +91,8 @@ def supervise(
         context = RunContext(
             stack, request, program, limit, control, mirror, folder, lock, signals, spare
         )
-        restarts = Restarts(request.restarts, cause_of, Rollbacks(folder, request.rollbacks))
+        rollbacks = Rollbacks(folder, request.restarts.rollbacks)
+        restarts = Restarts(request.restarts, cause_of, rollbacks)
         while (outcome := _attempt(context, restarts, say, ready)) is None:
             continue
         return outcome
@@ -103,8 +104,8 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     saved = Catalog(folder.checkpoints).entries()
     history = History.from_entries(journal.read(folder.journal).entries)
     settings = _settings(context.request, history, saved, say)
-    settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
     policy = context.request.restarts
+    settings = altered(settings, history.rollbacks, allowed=policy.rollbacks > 0)
     spare = policy.most > 0 and policy.spare is not False
     # An interpreter waits before it runs the script; what is no interpreter runs at once.
     can_wait = not context.request.trainer_pid and is_python_program(context.request.command[0])

@@ -66,6 +66,7 @@ class RestartPolicy(Frozen):
     divides: bool = False  # goes on with parts of a batch where memory did not suffice
     lowers_precision: bool = False  # and before that with a smaller dtype
     spare: bool | None = None
+    rollbacks: int = 0  # how often it may go back behind a number that is not finite
 
 
 class AttemptFailure(Frozen):
@@ -196,13 +197,11 @@ NAN = "nan_loss"
 _DATA = "data_error"
 
 
-def foresee(
-    cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int, on_bad_record: str = "fail"
-) -> str:
-    if cause == NAN and rollbacks:
+def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, on_bad_record: str) -> str:
+    if cause == NAN and policy.rollbacks:
         return (
             "go back to the last checkpoint with finite weights and skip the batch, lower the "
-            f"learning rate or clip gradients, at most {rollbacks} times"
+            f"learning rate or clip gradients, at most {policy.rollbacks} times"
         )
     again = _again(cause, policy)
     if cause == _DATA and policy.most:

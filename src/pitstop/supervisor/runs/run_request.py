@@ -45,7 +45,6 @@ class RunRequest(Frozen):
     stops: StopPolicy = field(default_factory=StopPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
-    rollbacks: int = 0  # how often the run may go back behind a number that is not finite
     hang: HangPolicy = field(default_factory=HangPolicy)
     new: bool = False  # put an existing run aside and start over
     status_line: bool = True
