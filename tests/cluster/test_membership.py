@@ -69,12 +69,9 @@ class PlayedNetwork:
     def close(self) -> None:
         os.close(self._always_readable)
 
-    def send(self, *words: Task | Message) -> None:
-        for word in words:
-            if isinstance(word, Task):
-                self.sent_to.append(word)
-            else:
-                self.sent.append(word)
+    def send(self, task: Task, message: Message) -> None:
+        self.sent_to.append(task)
+        self.sent.append(message)
 
 
 @pytest.fixture

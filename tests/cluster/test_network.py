@@ -89,8 +89,8 @@ def test_both_sides_hear_what_the_other_says(
     leader: LeaderServer, endpoint: tuple[str, int]
 ) -> None:
     client = introduced(leader, endpoint)
-    client.send(BEAT)
-    client.send(EndReport("completed", 0))
+    client.send(CHIEF, BEAT)
+    client.send(CHIEF, EndReport("completed", 0))
     assert heard(leader, 2) == [Heard(WORKER, BEAT), Heard(WORKER, EndReport("completed", 0))]
     leader.send(WORKER, Release("completed", 0, "it is over"))
     assert heard(client) == [Heard(CHIEF, Release("completed", 0, "it is over"))]
@@ -172,7 +172,7 @@ def test_strangers_stop_nobody(leader: LeaderServer, endpoint: tuple[str, int]) 
                 stranger.sendall([b"", b"GET / HTTP/1.1\r\n" * 20, bytes(64)][number % 3])
             if number % 5 == 0:
                 stranger.close()
-        client.send(BEAT)
+        client.send(CHIEF, BEAT)
         answers = heard(leader)
         while Heard(WORKER, BEAT) not in answers:
             answers += heard(leader)

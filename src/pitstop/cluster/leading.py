@@ -92,6 +92,7 @@ class Leading:
         self._members: dict[Task, ClusterMember] = {}
         self._beat_at_seconds = 0.0
         self.fileno = server.fileno
+        self.close = server.close
 
     @property
     def members(self) -> tuple[ClusterMember, ...]:
@@ -148,9 +149,6 @@ class Leading:
     @property
     def has_workers(self) -> bool:
         return any(member.works for member in self._live)
-
-    def close(self) -> None:
-        self._server.close()
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:
@@ -222,6 +220,7 @@ class Following:
         self._released = False
         self._beat_at_seconds = 0.0
         self.fileno = client.fileno
+        self.close = client.close
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
@@ -238,7 +237,7 @@ class Following:
         return (events.MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
 
     def beat(self, beat: Beat) -> None:
-        self._client.send(beat)
+        self._client.send(self.leader, beat)
 
     def shift(self, seconds: float) -> None:
         """This process was away: the leader was not silent meanwhile."""
@@ -246,16 +245,13 @@ class Following:
             self._lease = self._lease.shifted(seconds)
 
     def propose_stop(self, reason: str) -> None:
-        self._client.send(StopProposal(reason))
+        self._client.send(self.leader, StopProposal(reason))
 
     def tell_gang(self, message: ToLeader) -> None:
-        self._client.send(message)
+        self._client.send(self.leader, message)
 
     def end(self, end: Release) -> None:
-        self._client.send(EndReport(end.outcome, end.exit_code))
-
-    def close(self) -> None:
-        self._client.close()
+        self._client.send(self.leader, EndReport(end.outcome, end.exit_code))
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:

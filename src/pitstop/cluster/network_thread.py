@@ -64,6 +64,7 @@ class NetworkThread(ABC):
 
     def __init__(self) -> None:
         self._heard: deque[Happening] = deque()
+        self._conversations: dict[Task, Conversation] = {}
         self._readable, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._begun = threading.Event()
         self._closing = asyncio.Event()
@@ -83,6 +84,10 @@ class NetworkThread(ABC):
             os.read(self._readable, 4096)
         return tuple(self._heard.popleft() for _ in range(len(self._heard)))
 
+    def send(self, task: Task, message: Message) -> None:
+        """Does nothing while there is no conversation with the task."""
+        self._call(lambda: self._send(task, message))
+
     def start(self) -> None:
         self._thread.start()
         self._begun.wait()
@@ -96,6 +101,10 @@ class NetworkThread(ABC):
 
     def _call(self, action: Callable[[], object]) -> None:
         self._loop.call_soon_threadsafe(action)
+
+    def _send(self, task: Task, message: Message) -> None:
+        if conversation := self._conversations.get(task):
+            conversation.send(message)
 
     def _tell(self, happening: Happening) -> None:
         """Called in the thread: puts something into the queue."""
@@ -127,15 +136,7 @@ class LeaderServer(NetworkThread):
         self._endpoint = endpoint
         self._secret = secret
         self._objection = objection
-        self._members: dict[Task, Conversation] = {}
         self._strangers = asyncio.Semaphore(_MOST_STRANGERS)
-
-    def send(self, task: Task, message: Message) -> None:
-        self._call(lambda: self._send(task, message))
-
-    def _send(self, task: Task, message: Message) -> None:
-        if conversation := self._members.get(task):
-            conversation.send(message)
 
     async def _talk(self) -> None:
         host, port = self._endpoint
@@ -172,7 +173,7 @@ class LeaderServer(NetworkThread):
         finally:
             writer.close()
             if task is not None:
-                del self._members[task]
+                del self._conversations[task]
                 self._tell(Parted(task))
 
     async def _admitted(self, conversation: Conversation) -> Task | None:
@@ -180,7 +181,7 @@ class LeaderServer(NetworkThread):
         if not isinstance(message, JoinRequest):
             raise SealBroken("a member did not identify itself")
         problem = self._objection(message)
-        if not problem and Task.parse(message.task) in self._members:
+        if not problem and Task.parse(message.task) in self._conversations:
             problem = f"another process is already {message.task}"
         if problem:
             conversation.send(Refusal(problem))
@@ -188,7 +189,7 @@ class LeaderServer(NetworkThread):
             self._tell(Trouble(f"{message.task} on {message.host} was refused: {problem}"))
             return None
         task = Task.parse(message.task)
-        self._members[task] = conversation
+        self._conversations[task] = conversation
         self._tell(Heard(task, message))
         return task
 
@@ -204,15 +205,7 @@ class MemberClient(NetworkThread):
         self._endpoint = endpoint
         self._secret = secret
         self._introduction = introduction
-        self._conversation: Conversation | None = None
         self._told = ""
-
-    def send(self, message: Message) -> None:
-        self._call(lambda: self._send(message))
-
-    def _send(self, message: Message) -> None:
-        if self._conversation is not None:
-            self._conversation.send(message)
 
     async def _talk(self) -> None:
         wait_seconds = _FIRST_RETRY_SECONDS
@@ -242,7 +235,7 @@ class MemberClient(NetworkThread):
         return True
 
     async def _converse(self, conversation: Conversation, first: Message) -> None:
-        self._conversation = conversation
+        self._conversations[self._leader] = conversation
         try:
             self._tell(Heard(self._leader, first))
             while True:
@@ -250,7 +243,7 @@ class MemberClient(NetworkThread):
         except (EOFError, OSError):
             pass
         finally:
-            self._conversation = None
+            del self._conversations[self._leader]
             self._tell(Parted(self._leader))
 
     def _tell_once(self, problem: str) -> None:
