@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,18 @@ from pitstop.drill.invocation import (
     ENV_DRILL,
     environment_of_runs,
     files_to_copy,
-    pitstop_run,
+    run_options,
     with_absolute_script,
 )
 
-RUN = [sys.executable, "-m", "pitstop.cli.main", "run", "--no-status-line", "--run-dir", "d"]
-
 
 def test_options_that_are_zero_are_left_out() -> None:
-    assert pitstop_run(["a", "--b"], Path("d")) == [*RUN, "--", "a", "--b"]
+    assert run_options(0, halt_at_step=0, die_at_step=0) == []
 
 
 def test_every_option_is_passed_on() -> None:
-    words = pitstop_run(["a"], Path("d"), every_steps=3, halt_at_step=9, die_at_step=7)
-    options = ["--every", "3steps", "--halt-at-step", "9", "--die-at-step", "7"]
-    assert words == [*RUN, *options, "--", "a"]
+    words = run_options(3, halt_at_step=9, die_at_step=7)
+    assert words == ["--every", "3steps", "--halt-at-step", "9", "--die-at-step", "7"]
 
 
 def test_the_script_is_told_that_it_is_a_drill() -> None:

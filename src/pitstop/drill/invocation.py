@@ -1,7 +1,6 @@
 """The command lines of a drill's runs.  Pure."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,23 +10,14 @@ ENV_DRILL = "PITSTOP_DRILL"
 """Set to 1 for the scripts of a drill, so that they can leave out side effects."""
 
 
-def pitstop_run(
-    command: Sequence[str],
-    run_dir: Path,
-    *,
-    every_steps: int = 0,
-    halt_at_step: int = 0,
-    die_at_step: int = 0,
-) -> list[str]:
-    """`pitstop run` of this installation; 0 leaves an option out."""
+def run_options(every_steps: int, halt_at_step: int, die_at_step: int) -> list[str]:
+    """Of `pitstop run`; 0 leaves an option out."""
     options = {
         "--every": f"{every_steps}steps" if every_steps else "",
         "--halt-at-step": str(halt_at_step or ""),
         "--die-at-step": str(die_at_step or ""),
     }
-    words = [word for name, value in options.items() if value for word in (name, value)]
-    program = [sys.executable, "-m", "pitstop.cli.main", "run", "--no-status-line"]
-    return [*program, "--run-dir", str(run_dir), *words, "--", *command]
+    return [word for name, value in options.items() if value for word in (name, value)]
 
 
 def environment_of_runs(

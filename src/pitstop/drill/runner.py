@@ -22,6 +22,7 @@ from pitstop.link.settings import ENV_ENTROPY
 from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.processes.process import pitstop_run
 
 RESULT_FILE = "drill.json"
 UNINTERRUPTED = "uninterrupted"
@@ -143,13 +144,12 @@ class _Runner:
     ) -> tuple[int, float]:
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill
-        words = invocation.pitstop_run(
-            self._command,
-            self._folder.run_dir(name).absolute(),
-            every_steps=every_steps,
+        options = invocation.run_options(
+            every_steps,
             halt_at_step=interruption.step if interruption and stop else self._request.steps,
             die_at_step=interruption.step if interruption and kill else 0,
         )
+        words = pitstop_run(self._folder.run_dir(name).absolute(), options, self._command)
         started = time.monotonic()
         exit_code = _call(words, work_dir, self._environment, self._folder.log(name))
         return exit_code, time.monotonic() - started

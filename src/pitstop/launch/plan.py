@@ -5,7 +5,6 @@ task and no address, as Estimators expect it.
 """
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -57,14 +56,6 @@ def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
         )
         for place, (kind, index) in enumerate(shape.tasks)
     )
-
-
-def pitstop_run(
-    run_dir: Path, options: Sequence[str], command: Sequence[str], launcher_pid: int
-) -> list[str]:
-    program = [sys.executable, "-P", "-m", "pitstop.cli.main", "run", "--no-status-line"]
-    own = ["--run-dir", str(run_dir), "--launcher-pid", str(launcher_pid)]
-    return [*program, *own, *options, "--", *command]
 
 
 def config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:

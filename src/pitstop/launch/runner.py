@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from pitstop.cluster.spec import ASSEMBLING
 from pitstop.exit_codes import EXIT_COMPLETED
 from pitstop.launch import member_process
-from pitstop.launch.plan import HOST, Member, pitstop_run
+from pitstop.launch.plan import HOST, Member
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_running, is_suspended
 from pitstop.record import Frozen
@@ -96,8 +96,9 @@ class _Launcher:
 
     def start(self) -> None:
         request = self._request
+        options = ["--launcher-pid", str(os.getpid()), *request.options]
         for member in request.members:
-            words = pitstop_run(member.run_dir, request.options, request.command, os.getpid())
+            words = process.pitstop_run(member.run_dir, options, request.command)
             environment = {**request.environment, **member.environment}
             output = member_process.MemberOutput(member.prefix, self._terminal)
             mask = self._signals.original_mask

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pitstop.supervisor.processes.process import (
     find_program,
     hook_folder,
     instrumented_environment,
+    pitstop_run,
 )
 
 
@@ -43,6 +45,13 @@ def test_hook_comes_before_the_user_s_own_path() -> None:
 
 def test_hook_is_where_the_package_says() -> None:
     assert (hook_folder() / "sitecustomize.py").is_file()
+
+
+def test_a_module_of_the_user_does_not_shadow_one_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise SystemExit('shadowed')")
+    words = pitstop_run(tmp_path / "run", ["--help"], ["true"])
+    told = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert told.stdout.startswith("Usage: pitstop run")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def instrumented_environment(environment: Mapping[str, str], socket_path: str) -
 
 def hook_folder() -> Path:
     return Path(pitstop.__file__).parent / "inject" / "site"
+
+
+def pitstop_run(run_dir: Path, options: Sequence[str], command: Sequence[str]) -> list[str]:
+    """`pitstop run` of this installation; modules in the present folder do not shadow ours."""
+    program = [sys.executable, "-P", "-m", "pitstop.cli.main", "run", "--no-status-line"]
+    return [*program, "--run-dir", str(run_dir), *options, "--", *command]
 
 
 def spawn(
