@@ -94,19 +94,15 @@ def _found(find: _Find, owner: Any) -> _Place:
 
 
 def _place_of_coordinator(coordinator: Any) -> _Place:
-    """All tasks of its cluster, and its own; TensorFlow 2.21 does not tell."""
-    resolver = coordinator.strategy.cluster_resolver
-    kind, index = resolver.task_type, resolver.task_id
-    task = f"{kind} {index}" if kind is not None and index is not None else ""
-    return resolver.cluster_spec().as_dict(), task
+    return _place_of_resolver(coordinator.strategy.cluster_resolver)
 
 
 def _place_of_resolver(resolver: Any) -> _Place:
-    """All tasks of the cluster of a strategy, and its own; nothing where it is alone."""
+    """All tasks of the cluster, and its own; no task where it is alone, or TensorFlow has none."""
     resolver = resolver or tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = resolver.cluster_spec().as_dict()
     kind, index = resolver.task_type, resolver.task_id
-    return (cluster, f"{kind} {index}") if cluster and kind else ({}, "")
+    return cluster, f"{kind} {index}" if cluster and kind and index is not None else ""
 
 
 def _place_of(server: Any) -> _Place:
