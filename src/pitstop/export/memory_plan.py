@@ -63,7 +63,8 @@ def make_plan(
     left_bytes, devices_left = available_bytes(), _left_on_devices()
     told: list[StepMemory] = []
     for share in _SHARES:
-        say(f"running the script up to its first steps{_of(share)}; nothing is saved.")
+        batch = "" if share == 1 else f" with {share:.1%} of its batch"
+        say(f"running the script up to its first steps{batch}; nothing is saved.")
         kills = _oom_kills()
         with tempfile.TemporaryDirectory(prefix="pitstop-plan-") as folder:
             log = Path(folder) / "output.log"
@@ -122,10 +123,6 @@ def _need(
 
 def _is_good(each: StepMemory) -> bool:
     return each.share > 0 and not each.error
-
-
-def _of(share: float) -> str:
-    return "" if share == 1 else f" with {share:.1%} of its batch"
 
 
 def _tells_enough(told: Iterable[StepMemory]) -> bool:

@@ -118,8 +118,9 @@ class _Autoload:
         with contextlib.suppress(Exception):
             from pitstop.errors import UnsupportedVersion
 
-            found = {name: _version(name) for name in (*_FRAMEWORKS, "numpy")}
-            known = {name: version for name, version in found.items() if version}
+            modules = {name: sys.modules.get(name) for name in (*_FRAMEWORKS, "numpy")}
+            found = {name: getattr(each, "__version__", "") for name, each in modules.items()}
+            known = {name: str(version) for name, version in found.items() if version}
             why = f"{type(problem).__name__}: {problem}".splitlines()[0]
             told = " and ".join(f"{name} {version}" for name, version in known.items())
             message = f"Pitstop cannot work in this process, which has {told} ({why})."
@@ -226,10 +227,6 @@ class _Autoload:
             remedy = "Load the weights in the script, or name its objects in pitstop.start."
             session.refuse(WeightsUnusable(problem, remedy), "weights_refused")
         return session
-
-
-def _version(name: str) -> str:
-    return str(getattr(sys.modules.get(name), "__version__", ""))
 
 
 def _callback_of(frame: FrameType) -> str:

@@ -191,7 +191,16 @@ class CheckpointWriter:
         self.chunks = dict(chunks or hasher.chunks)
         header = xxh3_64_hexdigest(plan.image.header)
         self._files[TENSORS_FILE] = FileEntry(plan.image.size_bytes, header)
-        self._tensors = _tensor_entries(image, plan, self.chunks)
+        self._tensors = {
+            place.spec.name: TensorEntry(
+                place.spec.dtype,
+                place.spec.shape,
+                place.size_bytes,
+                checksum(self.chunks[place.spec.name]),
+                plan.parts[place.spec.name],
+            )
+            for place in image.placements
+        }
 
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
@@ -242,18 +251,3 @@ def _copy(
             hasher.update(room)
         file.filled(len(room))
         done += len(room)
-
-
-def _tensor_entries(
-    image: Image, plan: WritePlan, chunks: Mapping[str, bytes]
-) -> dict[str, TensorEntry]:
-    return {
-        place.spec.name: TensorEntry(
-            place.spec.dtype,
-            place.spec.shape,
-            place.size_bytes,
-            checksum(chunks[place.spec.name]),
-            plan.parts[place.spec.name],
-        )
-        for place in image.placements
-    }

@@ -32,7 +32,8 @@ def ends_of(texts: Sequence[str]) -> list[int]:
     last = ""
     while len(told) >= needed:
         found = {i: head for i in told if (head := _head(texts[i], ends[i], last))}
-        kinds = {i: _kind(head["head"]) for i, head in found.items()}
+        named = {i: re.sub(_LEVEL, "LEVEL", head["head"]) for i, head in found.items()}
+        kinds = {i: re.sub(r"\d+", "0", text) for i, text in named.items()}
         last, count = Counter(kinds.values()).most_common(1)[0] if kinds else ("", 0)
         if count < needed:
             break
@@ -48,10 +49,6 @@ def ends_of(texts: Sequence[str]) -> list[int]:
 def _head(text: str, start: int, last: str) -> re.Match[str] | None:
     found = _HEAD.match(text, start)
     return found or (_NAME.match(text, start) if last == "LEVEL" else None)
-
-
-def _kind(head: str) -> str:
-    return re.sub(r"\d+", "0", re.sub(_LEVEL, "LEVEL", head))
 
 
 _PASTED = re.compile(r"(?:\\x1b|\\u001b|\\033|\\e|\^\[|\u241b)\[[0-9;]*m")

@@ -67,11 +67,7 @@ def render(report: WhyReport) -> str:
     finding = report.last.finding
     title = f"{report.name}: {finding.cause if finding else report.last.state}"
     scripts = (shipped(HOVER),) if report.timeline else ()
-    return document(title, _main(report), shipped(STYLE), scripts)
-
-
-def _main(report: WhyReport) -> Element:
-    return element(
+    main = element(
         "main",
         header(report),
         columns(report.last),
@@ -80,6 +76,7 @@ def _main(report: WhyReport) -> Element:
         output(report.output),
         _facts(report),
     )
+    return document(title, main, shipped(STYLE), scripts)
 
 
 def header(report: WhyReport) -> Element:
