@@ -210,13 +210,10 @@ def load_run(path: Path) -> RunRecord:
         saved=saved,
         resumes=tuple(
             Resume(event.step, event.lost_steps, event.level, event.reason)
-            for event in (entry.event for entry in entries)
-            if isinstance(event, Restored)
+            for event in journal.events_of(entries, Restored)
         ),
         environment={**history.environment, **history.versions},
-        environment_changes=tuple(
-            each.event for each in entries if isinstance(each.event, EnvironmentChanged)
-        ),
+        environment_changes=tuple(journal.events_of(entries, EnvironmentChanged)),
         unreadable=unreadable,
     )
 

@@ -128,18 +128,15 @@ def _saving(evidence: HangEvidence, main: Stack) -> Standstill | None:
 
 
 def _callback(main: Stack) -> Standstill | None:
-    inside = _calls_inside(main.frames, _CALLBACK_LIST)
+    frames = main.frames
+    index = next((i for i, each in enumerate(frames) if each.file.endswith(_CALLBACK_LIST)), 0)
+    inside = frames[:index]
     if not inside or inside[-1].file.endswith("trainer.py"):
         return None
     # Keras' own callbacks call the user's functions (LambdaCallback, a schedule).
     users = next((frame for frame in inside if frame.is_users), None)
     shown = users or next((frame for frame in inside if _CALLBACKS in frame.file), inside[-1])
     return Standstill("callback", f"in a callback{_at(shown)}", inside)
-
-
-def _calls_inside(frames: Sequence[StackFrame], file: str) -> tuple[StackFrame, ...]:
-    index = next((i for i, frame in enumerate(frames) if frame.file.endswith(file)), 0)
-    return tuple(frames[:index])
 
 
 def _input(evidence: HangEvidence) -> Standstill | None:

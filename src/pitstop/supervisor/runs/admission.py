@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from pitstop import journal
+from pitstop.engine.file_access import changed_seconds
 from pitstop.engine.identity import Difference
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
-from pitstop.journal import Entry, last_of
+from pitstop.journal import last_of
 from pitstop.masking import masked_words
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
@@ -61,11 +62,6 @@ def command_of(
         str(environment.get("script_sha256", "")),
         {name: str(each) for name, each in files.items()} if isinstance(files, dict) else {},
     )
-
-
-def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
-    started = last_of(entries, AttemptStarted)
-    return command_of(started.command, started.host, started.environment) if started else None
 
 
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
@@ -182,12 +178,13 @@ def present_command(words: Sequence[str]) -> StartedCommand:
 
 def command_of_run(folder: RunFolder) -> StartedCommand:
     made_for, cwd = folder.identity.command, folder.identity.cwd
-    started = last_command(journal.read(folder.journal).entries)
-    if started is None:
+    last = last_of(journal.read(folder.journal).entries, AttemptStarted)
+    if last is None:
         script = fingerprint.find_script(made_for, Path(cwd))
         return command_of(
             made_for, "", {"cwd": cwd, "script": (str(script.resolve()) if script else "")}
         )
+    started = command_of(last.command, last.host, last.environment)
     return started if started.cwd else replace(started, cwd=cwd)
 
 
@@ -237,16 +234,9 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     edited = [
         name
         for name, digest in before.files.items()
-        if now.files.get(name) != digest and _changed_seconds(name) > ended_seconds
+        if now.files.get(name) != digest and changed_seconds(name) > ended_seconds
     ]
     return same_script and same_modules and not edited
-
-
-def _changed_seconds(name: str) -> float:
-    try:
-        return Path(name).stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _has_anything(folder: RunFolder) -> bool:
