@@ -73,7 +73,7 @@ PREFIX = "pitstop: "
 
 
 def say(line: str) -> None:
-    """Tells the user a line; nobody may be there to read it any more."""
+    """Writes a line for the user, unless stderr is closed by now."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{PREFIX}{plain_line(line)}\n")

@@ -46,9 +46,9 @@ report_forms = option_group(
 
 
 def deliver(found: WhyReport | GangReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """Gives the report as was asked for; `left_page`: what the run has left.
+    """Gives the report in the chosen forms; `left_page`: the page that the run has left.
 
-    Of a launch, who failed first at length, the others in a line.
+    For a launch: the whole report on the member that failed first, one line for each other member.
     """
     report = found.first.report if isinstance(found, GangReport) else found
     if forms.html_file is not None:

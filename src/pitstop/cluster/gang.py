@@ -167,7 +167,7 @@ class GangLeader:
         return muster.attempt if muster is not None else 0
 
     def forget(self, task: Task) -> None:
-        """Another process is this member from now on, whose attempts count for themselves."""
+        """Another process is this member from now on; its attempts are counted anew."""
         self._ended.pop(task, None)
 
     def _saved(self, task: Task, mark: str) -> Orders:

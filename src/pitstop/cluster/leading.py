@@ -132,7 +132,7 @@ class Leading:
             self._server.send(member.task, beat)
 
     def shift(self, seconds: float) -> None:
-        """This process was away: nobody was silent meanwhile."""
+        """This process did not run for so long: that the members were silent does not count."""
         for member in self.members:
             lease = member.lease.shifted(seconds)
             self._members[member.task] = replace(member, lease=lease)
@@ -240,7 +240,7 @@ class Following:
         self._client.send(self.leader, beat)
 
     def shift(self, seconds: float) -> None:
-        """This process was away: the leader was not silent meanwhile."""
+        """This process did not run for so long: that the leader was silent does not count."""
         if self._lease is not None:
             self._lease = self._lease.shifted(seconds)
 

@@ -24,7 +24,7 @@ from pitstop.machine.addresses import is_loopback
 from pitstop.record import Frozen
 
 _MOST_STRANGERS = 64
-"""That have not proved themselves yet; who comes after them waits in the kernel."""
+"""Connections without a proof of the secret so far; more of them wait in the kernel's queue."""
 _BIND_SECONDS = 30.0
 _RETRY_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.1  # of a member, to reach its leader
@@ -57,7 +57,7 @@ Happening = Heard | Parted | Trouble
 
 
 class NetworkThread(ABC):
-    """What was heard goes to a queue, which makes the descriptor readable; what is said goes back.
+    """Receives messages into a queue, and sends others; the descriptor is readable for a new one.
 
     The conversations belong to the thread.  The queue is a deque, which both threads may use.
     """
@@ -125,10 +125,10 @@ class NetworkThread(ABC):
 
 
 class LeaderServer(NetworkThread):
-    """Conversations with all members that know the secret, and to whose joining nobody objects.
+    """Conversations with all members that know the secret, and that `objection` lets join.
 
-    At a loopback address nobody else can reach it; at any other it listens to all of the machine's,
-    since a name may stand for a forwarder.
+    At a loopback address it listens there alone.  Else it listens at all addresses of the machine:
+    a name may be that of a forwarder.
     """
 
     def __init__(self, endpoint: tuple[str, int], secret: bytes, objection: Objection) -> None:

@@ -26,7 +26,7 @@ Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # wha
 
 
 class ResumeAgreement(Frozen):
-    """What the leader, whose order of states counts, knows of the gang that begins."""
+    """What the leader knows of the gang that begins; its own order of states counts."""
 
     members: frozenset[Task]
     leader: Task

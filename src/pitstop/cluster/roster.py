@@ -10,7 +10,7 @@ from pitstop.record import Frozen
 
 BEAT_SECONDS = 1.0
 LEASE_SECONDS = 10.0  # without a beat, until somebody is taken for gone
-PARTED_SECONDS = 2.0  # the same where the connection is closed: who is there comes back sooner
+PARTED_SECONDS = 2.0  # the same after its connection has closed: a living one reconnects sooner
 
 SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
@@ -42,7 +42,7 @@ class BeatLease(Frozen):
 
 
 STORES = "ps"  # the kind of task that others need until their end
-_TURNS = {STORES: 1, EVALUATOR: 2}  # who is released behind all others, and in which order
+_TURNS = {STORES: 1, EVALUATOR: 2}  # which are released after all others, in this order
 
 
 class ClusterMember(Frozen):
@@ -101,9 +101,9 @@ def is_new_process(before: Beat, now: Beat) -> bool:
 
 
 def next_to_release(live: Sequence[ClusterMember], outcome: str) -> tuple[ClusterMember, ...]:
-    """Who is told now that the training is over: workers, parameter servers, then the evaluator.
+    """Members to tell now that the training is over: workers, then servers, then the evaluator.
 
-    Who trains in one that has completed is not told: it ends by itself.
+    After a completed training, members that train are not told: they end by themselves.
     """
     turns = [(_TURNS.get(member.task.kind, 0), member) for member in live]
     now = min((turn for turn, _ in turns), default=0)

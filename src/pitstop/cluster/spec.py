@@ -70,7 +70,7 @@ class ClusterSpec(Frozen):
 
     @property
     def leader(self) -> Task | None:
-        """Whose end is the end of the training: the chief, or the first worker without one."""
+        """The member whose end ends the training: the chief, or else the first worker."""
         for kind in _TRAINING:
             if tasks := [task for task in self.addresses if task.kind == kind]:
                 return min(tasks)

@@ -2,13 +2,13 @@
 
 1. All members are told to hold at a step (`Hold`).  Each answers whether it holds there, is still
    on its way, or had passed it before it heard of it.
-2. Where one had passed it, another round begins, with the step at which the furthest of those comes
-   to hold.  They are told first.  Who holds already goes on when all of them have taken note: else
-   it could pull them past the step again, since no member ends a step without the others.
+2. Where one had passed it, another round begins, with the step where the furthest of those will
+   hold.  They are told first.  Members that hold already go on when all of those have answered:
+   else they could pull them past the step again, since all members end a step together.
 3. When all members hold at the step of the round, it is agreed, and never changes.
 
-A trainer that holds waits for its supervisor, in no collective of TensorFlow's; nobody leaves a
-collective that another one waits in.
+A trainer that holds waits for its supervisor, outside of any collective of TensorFlow's; nobody
+leaves a collective in which another member waits.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def begun(
     name: str = "",
     before: StopAgreement | None = None,
 ) -> tuple[StopAgreement, Orders]:
-    """The first round; `before`: an agreement to save, which this one replaces or comes behind."""
+    """The first round; `before`: an agreement to save, which this one replaces or follows."""
     if before is not None and not before.agreed:
         agreement = replace(before, reason=reason, saves=saves, name=name)
     else:

@@ -218,7 +218,7 @@ class Evidence(Frozen):
         return self._printed_exception() if may_be_it else None
 
     def printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The last line that holds this, unless the training went on behind it."""
+        """The last line that holds this, unless the training went on after it."""
         for line in reversed(self.log.lines):
             found = pattern.search(line.text)
             if found:

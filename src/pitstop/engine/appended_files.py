@@ -29,7 +29,7 @@ _SHORTER = "the script has shortened or renamed {}, to which an earlier attempt 
 
 
 class AppendedFile:
-    """What this process appends stands behind the first `earlier_bytes` of the file."""
+    """What this process appends stands after the first `earlier_bytes` of the file."""
 
     def __init__(self, begun_bytes: int, earlier_bytes: int) -> None:
         self.begun_bytes = begun_bytes  # its size before the run

@@ -189,7 +189,7 @@ class BestWatch:
     def accepts(self, step: int, metrics: Mapping[str, float]) -> bool:
         """Whether the state after this step is among the best, and is not kept yet."""
         if step in self._known:
-            # This epoch's validation was gone through again, behind its own checkpoint.
+            # This epoch's validation was gone through again, after its own checkpoint.
             return False
         candidates = {**self._known, step: dict(metrics)}
         for rule in self._rules:

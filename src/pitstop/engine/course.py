@@ -40,7 +40,7 @@ class Course(Frozen):
     told: str = ""  # a sentence for the user, empty for none
     doubt: str = ""  # why the training is not exact, empty where it is
     refusal: ResumeRefused | None = None  # why the script is not to go on, None where it may
-    extends: bool = False  # it has ended, and goes on behind its last epoch
+    extends: bool = False  # it has ended, and goes on after its last epoch
 
 
 def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:

@@ -11,9 +11,9 @@ _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"
 
 
 def read(path: str, most_bytes: int, offset_bytes: int = 0) -> tuple[bytes, int]:
-    """What is in a file, no more than that, and its size; -1 for what is none."""
+    """At most so many bytes of a file, and its size; -1 for what is no file."""
     if not Path(path).is_file():
-        return b"", -1  # to open a pipe waits for who writes to it
+        return b"", -1  # to open a pipe waits for a writer
     try:
         with open(path, "rb") as file:  # noqa: PTH123  see `is_own_look`
             file.seek(offset_bytes)

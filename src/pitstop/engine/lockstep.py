@@ -32,7 +32,7 @@ class Lockstep:
             return False
         self._ended_before, self._ended = self._ended, step
         beacon = self._beacon
-        # In this order: who asks for the hold looks after it at what was entered.
+        # In this order: the supervisor asks for a hold, and then reads which step was entered.
         beacon.enter(step + 1)
         while beacon.hold_step() <= step and not beacon.stop():
             beacon.hold(step)

@@ -226,7 +226,7 @@ def _described(frame: types.FrameType) -> str:
 
 
 def _call_of(frame: types.FrameType) -> tuple[str, int]:
-    # The offset is that of the call, or of the room for its caches behind it.
+    # The offset is that of the call, or of the room for its caches after it.
     calls = _calls(frame.f_code)
     before = [offset for offset in calls if offset <= frame.f_lasti]
     return calls[before[-1]] if before else ("", 0)

@@ -27,7 +27,7 @@ _MOST_CHILDREN = 1_000_000
 _LONGEST_BUFFER = {"MT19937": 624, "Philox": 4}
 _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
 
-# They belong to the global streams, whoever else names them.
+# They belong to the global streams, also where the script has names for them.
 _GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
 _GETSTATE = random.Random.getstate
 
@@ -99,7 +99,7 @@ def _fits(generator: Any, state: Any) -> bool:
 
 
 def _can_spawn_as(own: Any, saved: Any) -> bool:
-    """Whether what spawns next can be made the one that came next then; nobody may have asked."""
+    """Whether its next child can be the one that was next then; by then it may have had none."""
     if not saved or not saved["n_children_spawned"]:
         return True
     more = saved["n_children_spawned"] - own["n_children_spawned"] if own else -1

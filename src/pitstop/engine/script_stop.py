@@ -41,7 +41,7 @@ def request_stop(reason: str = "") -> None:
 
 
 def stopped() -> bool:
-    """Whether this run has been stopped, and the script goes on behind it.
+    """Whether this run has been stopped, and the script goes on after it.
 
     That is so with `--on-stop return` (and `on_stop="return"` in Python): the
     training is not at its end, its state is saved, and a `fit` trains nothing.

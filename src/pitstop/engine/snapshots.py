@@ -170,7 +170,7 @@ class Snapshots:
         if self.alone:
             self._durability.wait(lambda: True)
         self.stopped = True
-        # Where a script goes on, whatever it trains next has to see it.
+        # A script that goes on may train again: the next training has to see the stop, too.
         self._beacon.request_stop(Stop.GRACEFUL)
         raise TrainingStopped
 

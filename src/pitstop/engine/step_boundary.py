@@ -14,13 +14,13 @@ NO_LOSS = math.nan  # the loss of a step that returned none
 
 
 class StepClock:
-    """How long steps take, and how much longer those behind a snapshot do.
+    """How long steps take, and how much longer those after a snapshot do.
 
     Holding a snapshot is cheap; the price is paid by the next steps, which copy what they update
     and share the memory bus with the copier.
 
     `typical_seconds`: time of a step that no snapshot slowed; the shortest one while every step has
-    a snapshot behind it, 0 before the first.
+    a snapshot after it, 0 before the first.
     """
 
     def __init__(self) -> None:

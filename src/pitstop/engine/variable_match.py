@@ -66,8 +66,9 @@ _Present = Sequence[PresentVariable]
 
 
 class VariableMatch(Frozen):
-    """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order.
+    """Which variable takes which saved value.
 
+    `waiting`: not created yet.  `reordered`: matched by their names, not by the order.
     `unsaved`: variables of the model that take nothing.
     """
 
@@ -227,7 +228,7 @@ def _latest(saved: _Saved, present: _Present) -> VariableMatch | None:
 
 
 def _without(first: str, path: str) -> str:
-    """A path without the name of a model; the optimizer's have it behind its own (`adam/m_k`)."""
+    """A path without the name of a model; the optimizer's have it after its own (`adam/m_k`)."""
     owner, _, rest = path.partition("/")
     return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
 
@@ -264,7 +265,7 @@ def _rises(group: Sequence[tuple[_Numbers, _Numbers]]) -> bool:
 
 
 def _counted(path: str) -> tuple[tuple[str, ...], _Numbers]:
-    """The words of a path, and the number behind each; 0 where it has none."""
+    """The words of a path, and the number after each; 0 where it has none."""
     words: list[str] = []
     numbers: list[int] = []
     for part in _SEPARATORS.split(path):

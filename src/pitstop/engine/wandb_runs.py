@@ -25,7 +25,7 @@ _TAIL_SECONDS = 5.0
 _MOST_ROWS = 5_000
 _CHARACTERS = ascii_lowercase + digits
 _BLOCK_BYTES, _HEADER_BYTES = 32_768, 7
-"""Of LevelDB's log format, which W&B writes, behind a header of as many bytes."""
+"""Of LevelDB's log format, which W&B writes, after a header of as many bytes."""
 _LAST_PARTS = (1, 4)
 
 
@@ -33,7 +33,7 @@ class _Rows:
     """The rows of one run.
 
     Attributes:
-        there: the step behind the last one that the run has.
+        there: the step after the last one that the run has.
         goes_on: it was our run that has given it those.
         last: time, step and JSON of the last rows.
     """

@@ -9,7 +9,7 @@ from pitstop.flight.sample import CHILD, ProcessSample
 from pitstop.machine.kernel_file import read_text, size_bytes, stat_fields, table
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_USER_TICKS, _SYSTEM_TICKS = 11, 12  # indices behind the command name in /proc/PID/stat
+_USER_TICKS, _SYSTEM_TICKS = 11, 12  # indices after the command name in /proc/PID/stat
 
 
 def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | None:

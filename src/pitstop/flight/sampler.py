@@ -76,7 +76,7 @@ NO_CGROUP = "the memory cgroup of the training"
 
 
 class Watcher(Generic[_T]):
-    """The newest of many readings; whoever asks never waits for a server or a GPU that is gone."""
+    """Reads in a thread; `latest` never waits for a server or a GPU that does not answer."""
 
     def __init__(
         self, name: str, read: Callable[[], _T], initial: _T, every_seconds: float
@@ -222,7 +222,7 @@ def training(
 
 
 class Listener(Protocol):
-    """Whoever wants to see every sample."""
+    """Is shown every sample."""
 
     def see(self, sample: Sample) -> None:
         """A sample was taken."""

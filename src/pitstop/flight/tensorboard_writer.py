@@ -137,7 +137,7 @@ def records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def step_of(event: bytes) -> int:
-    """The step of an event of ours, behind its time; 0 for the first record, which has none."""
+    """The step of an event of ours, after its time; 0 for the first record, which has none."""
     # An empty event is the end of a file that a machine which went down has left.
     key, number = event[_TIME_BYTES : _TIME_BYTES + 1], event[_TIME_BYTES + 1 :]
     if key != bytes([_STEP << 3 | _VARINT]):

@@ -100,7 +100,7 @@ class _Autoload:
                     self._install_keras(package)
 
     def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
-        """The same, whose failure leaves the script's import as it would be without us."""
+        """The same call; if it fails, the script's import goes on as without Pitstop."""
 
         def guarded() -> None:
             try:
@@ -169,7 +169,7 @@ class _Autoload:
         raise SystemExit(exit_code)
 
     def end(self) -> None:
-        """Runs last at the exit; to take TensorFlow apart needs a second of computing."""
+        """Runs last at the exit, in place of TensorFlow's own end, which takes a second."""
         if self._exit_code is not None:
             from pitstop.engine.leaving import LeavesScript, end_process
 

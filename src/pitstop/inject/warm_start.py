@@ -70,7 +70,7 @@ def wait(told: str) -> None:
         if not needed:
             os._exit(1)
         sys.meta_path.remove(pauses)
-    # Its attempt, whose folder there was not yet, has begun.
+    # Its attempt has begun, and has a folder now.
     entropy.claim(os.environ)
 
 

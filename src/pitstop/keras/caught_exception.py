@@ -59,7 +59,7 @@ class CaughtOutcome:
 
     @observing()
     def hold(self, run: FitRun, error: BaseException, *, is_restored: bool) -> None:
-        # What it has done to the end of its epoch is saved, whatever becomes of the script.
+        # Its state at the end of its last epoch is saved, also if the script ends by the exception.
         run.session.snapshots.keep_behind_error(None if is_restored else run.held)
         run.raised = None if is_restored else describe(error)
         if run.raised and run.callbacks is not None and run.epoch_iterator is not None:

@@ -20,7 +20,7 @@ class FitPosition:
     epoch: int = 0
     step_in_epoch: int = 0
     steps_this_attempt: int = 0  # steps that this `fit` has completed since it began or went on
-    # the train function has; the callbacks behind the step are still running
+    # the train function has; the callbacks after the step are still running
     has_returned: bool = False
 
     @property

@@ -135,8 +135,8 @@ class FitRun:
             epoch_iterator.steps_per_epoch,
             self.arguments.get("validation_data"),
         )
-        # Nothing here leads back to this object: it ends with `fit`, and the iterator with it, as
-        # without us. One that is left to the interpreter's exit waits for the script's generator.
+        # Nothing here may refer to this object: it and the iterator end with `fit`, as without us.
+        # An iterator that lives until the interpreter's exit waits for the script's generator.
         self._boundary.on_cost = self.input.reconsider
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator

@@ -145,7 +145,7 @@ class InputState:
     created: int = 0  # iterators created so far; each advances the shuffle's seed stream
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
-    dataset: Any = None  # the `tf.data` pipeline; None behind other adapters
+    dataset: Any = None  # the `tf.data` pipeline; None for other adapters
     # values of the variables in its functions, at that time
     variables: list[Any] = field(default_factory=list)
     level: Exactness = EXACT  # exactness of the way this input is saved

@@ -73,7 +73,7 @@ def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
 
 
 def optimizer_of(model: Any) -> dict[str, Any]:
-    """What a `NonFiniteLoss` says of the optimizer of a model, behind a step."""
+    """What a `NonFiniteLoss` says of the optimizer of a model, after a step."""
     private = private_of(model)
     unclipped = private.why_unclipped(model)
     if not unclipped and not int(model.optimizer.iterations):

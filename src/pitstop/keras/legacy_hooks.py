@@ -100,7 +100,7 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
     iterator = continuation.apply()
     if not run.input.state.anew:
         take_place(run.held_iterator, iterator)
-    # A cut behind the last call of an epoch, which may be a shorter one, has its number.
+    # A cut after the last call of an epoch, which may be a shorter one, has its number.
     handler._steps_per_execution.assign(stride)
     handler._initial_step = run.position.step_in_epoch
 
@@ -125,7 +125,7 @@ def install(instrumentation: Instrumentation) -> None:
 
 def _sync(training: Training, original: Original, tensors: Any) -> Any:
     if tensors is None:
-        # A `fit` that goes on behind the last step of an epoch.
+        # A `fit` that goes on after the last step of an epoch.
         tensors = training.logs_or_restored(tensors) or None
     return original(tensors)
 

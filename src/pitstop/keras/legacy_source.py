@@ -119,7 +119,7 @@ class LegacySource:
 
 
 def take_place(holder: Any, iterator: Any) -> None:
-    """Lets one iterator stand for another, whoever holds it."""
+    """Turns one iterator into another, for everything that holds it."""
     holder.__class__ = type(iterator)
     vars(holder).clear()
     vars(holder).update(vars(iterator))

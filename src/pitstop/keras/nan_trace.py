@@ -1,6 +1,6 @@
 """Runs training steps in the open, layer by layer, and tells which number was first no number.
 
-The process was started for this, and ends behind it.
+The process was started for this, and ends after it.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,6 +1,6 @@
 """The files that callbacks and the script are writing: on a resume they go on where they were.
 
-`on_train_begin` empties a log: the part up to the cut is read before, and put back behind it.
+`on_train_begin` empties a log: the part up to the cut is read before, and put back after it.
 Of a log that the script opens before it trains, it is read before the script opens it.
 """
 

@@ -146,7 +146,7 @@ def known_learning_rate(model: Any) -> float | None:
 
 
 def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
-    """Does what `fit` does behind its last epoch, as after `stop_training`; its History."""
+    """Does what `fit` does after its last epoch, as after `stop_training`; its History."""
     flush_callbacks(callbacks)
     if isinstance(model.optimizer, keras.optimizers.Optimizer):
         model.optimizer.finalize_variable_values(model.trainable_weights)

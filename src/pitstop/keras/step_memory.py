@@ -1,6 +1,6 @@
 """Runs the first steps of a `fit` for the memory that they take, then with larger batches.
 
-The process ends behind it, without the script's `finally`, which would save a model.
+The process ends after it, without the script's `finally`, which would save a model.
 """
 
 import time

@@ -140,7 +140,7 @@ class Training:
                 end_at_exit(run.input.iterator)
             raise
         except BaseException as error:  # `sys.exit` and Ctrl-C too
-            # In a kernel it ends its cell: nobody catches it who would go on.
+            # In a kernel it ends the cell: no code catches it and trains on.
             if not self.session.kernel:
                 self._caught.hold(run, error, is_restored=self.continuation is not None)
             raise

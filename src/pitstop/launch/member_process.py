@@ -52,11 +52,11 @@ class MemberEnd(Frozen):
 
 
 def exit_code(ends: Sequence[MemberEnd]) -> int:
-    """The launch's exit code, from all ends in time: the leader's, or that of who failed first.
+    """The launch's exit code, from all ends in time: the leader's, or the first failed member's.
 
-    A leader that has only waited for the others does not count, nor one that was stopped when a
-    script failed: that would fail again, and 75 asks for another run.  Who has waited for one that
-    had completed before would wait again.
+    A leader that has only waited for the others does not count.  Nor does one that was stopped
+    because a script failed: 75 asks for another run, which would fail again.  A member that waited
+    for one that had completed before would wait again.
     """
     if any(each.idle for each in ends) and any(each.assembling for each in ends):
         return EXIT_REFUSED
@@ -73,7 +73,7 @@ _OVERWRITES = re.compile(rb"\r(?=[^\r\n])")
 
 
 def prefixed(prefix: bytes, line: bytes) -> bytes:
-    """The line behind the prefix, which stays where a progress bar writes over its line."""
+    """The line after the prefix, which stays where a progress bar writes over its line."""
     return prefix + _OVERWRITES.sub(b"\r" + prefix, line.removesuffix(b"\n")) + b"\n"
 
 
@@ -205,7 +205,7 @@ class MemberProcess:
         return self.end
 
     def _record_suspension(self) -> None:
-        """Nobody else can: all of its processes have ended without a word."""
+        """Its own processes cannot: all were killed while they were suspended."""
         path = self.member.run_dir / JOURNAL_FILE
         attempts = [each.attempt for each in journal.read(path).entries]
         message = "The run was suspended, and was killed because another member had ended."

@@ -29,7 +29,7 @@ _LOOK_SECONDS = 0.5
 _FOR_LEADER = ("server", "member", "monitored_session", "session")
 """The phases of members that can do nothing without their leader."""
 _SAVE_SECONDS = 60.0
-"""What a member may take, behind its own grace, to save after it was told to end."""
+"""What a member may take, after its own grace, to save after it was told to end."""
 _STARTING_SECONDS = 0.02
 _SUSPEND_SECONDS = 2.0
 _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
@@ -166,10 +166,10 @@ class _Launcher:
             self._dismiss_at = min(self._dismiss_at, lingers_until)
 
     def _dismiss(self) -> None:
-        """Ends those who remain too long when the leader has ended, or one that all need.
+        """Ends members that remain too long after the end of the leader, or of one that all need.
 
-        One that is suspended would not hear of it.  Who waits for one that has ended, as the
-        servers and sessions of a leader that had ended before, would wait for ever.
+        A suspended one does not react, and is killed.  Members that wait for one that has ended
+        would wait for ever: servers and sessions, if their leader had ended before this launch.
         """
         over_seconds = time.monotonic() - self._dismiss_at
         is_over, patience_seconds = self._dismiss_at < math.inf, self._request.grace_seconds

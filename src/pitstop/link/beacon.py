@@ -219,7 +219,7 @@ class Beacon:
     """The end of the step where the trainer waits, or has waited last; -1 for none."""
 
     def phase(self) -> Phase:
-        """What the trainer is doing; nobody of ours writes another word than those of `Phase`."""
+        """What the trainer is doing; Pitstop itself writes only the values of `Phase`."""
         word = _WORD.unpack_from(self.page, _AT_PHASE)[0]
         return Phase(word) if word in _PHASES else Phase.STARTING
 

@@ -56,7 +56,7 @@ MESSAGES: dict[str, type[Message]] = {}
 
 
 class UnknownMessage(Message):
-    """A message that this version does not know: nobody handles it."""
+    """A message that this version does not know; it is ignored."""
 
     name: str
 
@@ -218,7 +218,7 @@ class ReleaseAnswer(Message):
 
 
 class TrainerPid(Message):
-    """To the persister: who trains."""
+    """To the persister: the process that trains."""
 
     pid: Count
 

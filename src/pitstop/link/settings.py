@@ -39,7 +39,7 @@ ENV_ENTROPY = "PITSTOP_ENTROPY"
 """Environment variable: what unseeded random streams begin with, as hex digits.
 
 A new run takes it over where it is set; of a process that has begun with it, the children find
-its number behind a colon.
+its number after a colon.
 """
 
 
@@ -61,12 +61,12 @@ class Settings(Frozen):
         saved_metrics: step and metrics of the checkpoints that there are.
         measure_from: run a few training steps for the memory that they take, the first ones with
             this share of the script's batch, and end there, saving nothing; 0 to train.
-        stop_returns: a stop ends the training, and the script goes on behind it; else
+        stop_returns: a stop ends the training, and the script goes on after it; else
             it ends the script.
         find_nan_step: run this step in the open, to find out where its first bad number
             came from, and end there, saving nothing; 0 to train.
         on_bad_record: "fail", or "skip" to leave out the batch of a record that cannot be read.
-        rolls_back: the run goes back behind the first loss that is not finite, and saves nothing
+        rolls_back: the run goes back to before the first loss that is not finite, and saves nothing
             from there on.
         rates: by the step of a saved state, the learning rate to go on with from there.
         mixed_precision: layers compute in `MIXED_PRECISION`, where the script sets no policy.
@@ -96,7 +96,7 @@ class Settings(Frozen):
     skip_steps: tuple[int, ...] = ()  # steps whose batches are left out
     rates: tuple[tuple[int, float], ...] = ()
     clip_norm: float = 0.0  # that the gradients of a step are clipped to, 0 for not at all
-    look_to_step: int = 0  # behind each step up to this one the weights are looked at
+    look_to_step: int = 0  # after each step up to this one the weights are looked at
     batch_parts: int = 1  # in how many parts a step is computed, 1 for one
     small_buffers: bool = False  # the input holds as little as it can, in the same order
     mixed_precision: bool = False

@@ -55,7 +55,7 @@ class Connection:
     def connect(cls, path: str, timeout_seconds: float = 10.0) -> Connection:
         """Connects; `PeerClosed` where nobody listens, `NoAnswer` where nobody is let in."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # With a timeout of Python's, who finds the queue full is sent away at once (unix(7)).
+        # With a timeout of Python's, `connect` fails at once where the queue is full (unix(7)).
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(timeout_seconds))
         try:
             sock.connect(path)

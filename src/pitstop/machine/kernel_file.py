@@ -44,7 +44,7 @@ def size_bytes(fields: Mapping[str, str], name: str) -> int | None:
 
 
 def stat_fields(stat: str) -> list[str]:
-    """What stands behind the name, from the text of /proc/PID/stat (proc(5)); of none, nothing."""
+    """What stands after the name, from the text of /proc/PID/stat (proc(5)); of none, nothing."""
     # The name may hold anything, but its closing bracket is the last one.
     return stat.rpartition(")")[2].split()
 

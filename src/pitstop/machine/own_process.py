@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pitstop.machine.kernel_file import stat_fields, table
 
-_START_TIME_FIELD = 19  # index of `starttime` behind the command name in /proc/PID/stat (proc(5))
+_START_TIME_FIELD = 19  # index of `starttime` after the command name in /proc/PID/stat (proc(5))
 
 _ENDED = ("Z", "X")
 _SUSPENDED = ("T", "t")

@@ -39,7 +39,7 @@ class _Execution:
 
 
 class NotebookCells:
-    """What `%load_ext pitstop` learns of each cell, before it runs and behind its end.
+    """What `%load_ext pitstop` learns of each cell, before it runs and at its end.
 
     A cell that a stop has ended has not happened yet: run again, it begins with the same random
     streams, and what it had trained may be gone on with.

@@ -1,4 +1,4 @@
-"""The run of a kernel: its folder, and a supervisor from the first `fit` behind each stop on."""
+"""The run of a kernel: its folder, and a supervisor from the first `fit` after each stop."""
 
 import contextlib
 import hashlib

@@ -29,7 +29,7 @@ _REFUSED = (
 class CellEnded(KeyboardInterrupt):
     """Ends a cell whose training was stopped, with a few words and without a traceback.
 
-    Cells that wait behind it are not run; `except Exception` lets it through.
+    Cells that wait after it are not run; `except Exception` lets it through.
     """
 
     def _render_traceback_(self) -> list[str]:
@@ -37,7 +37,7 @@ class CellEnded(KeyboardInterrupt):
 
 
 class KernelInstrumentation(Instrumentation):
-    """Opens a session for the first `fit`, and for the first behind each stop."""
+    """Opens a session for the first `fit`, and for the first after each stop."""
 
     def __init__(self, run: KernelRun, cells: NotebookCells) -> None:
         super().__init__("")

@@ -8,7 +8,7 @@ from pitstop.machine.kernel_file import read_text, stat_fields
 from pitstop.record import Frozen
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_STATE, _UTIME, _STIME = 0, 11, 12  # indices behind the command name in /proc/PID/stat
+_STATE, _UTIME, _STIME = 0, 11, 12  # indices after the command name in /proc/PID/stat
 
 _READS_OR_WRITES = frozenset({0, 1}) if os.uname().machine == "x86_64" else frozenset({63, 64})
 """Numbers of read(2) and write(2)."""

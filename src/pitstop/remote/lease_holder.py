@@ -172,7 +172,7 @@ class LeaseHolder:
                     self._on_lost()
                     return
         self._state = RELEASED
-        # Also behind a renewal that was under way when it was asked for.
+        # Also after a renewal that was under way when it was asked for.
         with contextlib.suppress(StorageFault):
             self.renew()
 

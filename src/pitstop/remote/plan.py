@@ -1,6 +1,6 @@
 """What to send and what to remove, in which order, so that a mirror follows a folder.  Pure.
 
-A manifest is sent behind its files and removed before them: each in the mirror has all of its
+A manifest is sent after its files and removed before them: each in the mirror has all of its
 files there, with the content that it was written for.
 """
 

@@ -60,7 +60,7 @@ class Sender:
             self._wake.notify()
 
     def stop(self, reason: str) -> None:
-        """End behind the step that is under way."""
+        """End after the step that is under way."""
         with self._wake:
             self._stopped, self._stop_reason = True, reason
             self._wake.notify()
@@ -70,7 +70,7 @@ class Sender:
         try:
             missing = self._mirror.missing()
         except PitstopError:
-            # The folder cannot be read either: nobody knows.
+            # The folder cannot be read either: what is missing is not known.
             self._report(UploadGivenUp([], error))
             return
         if missing:

@@ -1,4 +1,4 @@
-"""What the graphs of a script's functions tell: who trains, and who cannot be answered."""
+"""What the graphs of functions tell: which ones train, and which ones cannot be repeated."""
 
 import threading
 from collections.abc import Iterator

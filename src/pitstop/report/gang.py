@@ -1,4 +1,4 @@
-"""The report on several runs that trained together: who failed first, and who failed for it."""
+"""The report on several runs that trained together: which failed first, which because of it."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -48,7 +48,7 @@ class Unit(StrEnum):
 class Series(Frozen):
     """One quantity; of dots, which are measured seldom, every point is shown.
 
-    A forecast lies behind the end of its timeline.
+    A forecast lies after the end of its timeline.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """From a checkpoint on disk to a restore image: its files, verified, and a table of them.
 
-The table is a line of JSON, and the saved state behind it.  The line says the ranges of each
+The table is a line of JSON, and the saved state after it.  The line says the ranges of each
 tensor's bytes: each the number of a file among the image's, an offset, and a size.  The files are
 handed over as they are, and mapped by whoever restores: a copy would cost their pages twice.
 """

@@ -62,7 +62,7 @@ class _Found(Frozen):
 
 
 class Pace:
-    """Waits behind each piece as long as the piece took, while nothing is urgent."""
+    """Waits after each piece as long as the piece took, while nothing is urgent."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class StreamHasher:
     def update(self, data: memoryview) -> list[str]:
         """Takes the next bytes; the tensors that are complete now, whose digests `chunks` holds.
 
-        Tensors without bytes need one more call behind the last byte.  `ValueError` for too many
+        Tensors without bytes need one more call after the last byte.  `ValueError` for too many
         bytes.
         """
         complete = []

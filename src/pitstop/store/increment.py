@@ -18,7 +18,7 @@ from pitstop.store.manifest import TENSORS_FILE, FileEntry, Manifest, Part, Tens
 from pitstop.store.names import lasting_name
 
 LEAST_KEPT_BYTES = 1 << 20
-"""What is kept in one piece, or of one file, is worth a reference from this size on."""
+"""Smaller pieces of earlier files, or smaller parts of one file in all, are written again."""
 
 LEAST_LIVE_SHARE = 0.5
 """A file is referred to while this much of it is current: disk use stays below twice the state."""

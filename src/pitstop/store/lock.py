@@ -29,7 +29,7 @@ _MAX_RECORD_BYTES = 64 * 1024
 class LockRecord(Frozen):
     """Who holds a run; `socket` is the path of its control socket, empty when it has none.
 
-    `start_time_ticks`: of that process, since the boot; with the pid it names one process for good.
+    `start_time_ticks`: of that process, since the boot; no other process has both it and the pid.
     """
 
     pid: int
@@ -88,7 +88,7 @@ class RunLock:
 
 
 def read_lock(path: Path) -> LockRecord | None:
-    """Who held the lock last, also when gone; None when nobody ever did or the file is torn."""
+    """The last holder, also one that is gone; None if there was none or the file is damaged."""
     try:
         with open_regular(path) as file:
             return build(LockRecord, "lock", parsed(file.read(_MAX_RECORD_BYTES)))

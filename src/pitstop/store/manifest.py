@@ -87,7 +87,7 @@ class CheckpointInfo(Frozen):
     level: str
     created_seconds: float
     versions: dict[str, str]
-    name: str = ""  # given by the user, who wants it kept; else empty
+    name: str = ""  # given by the user, to keep the checkpoint; else empty
     metrics: dict[str, float] = field(default_factory=dict)
     identity: dict[str, JsonValue] = field(default_factory=dict)
     non_finite: tuple[str, ...] = ()  # the first weights that hold NaN or infinite numbers

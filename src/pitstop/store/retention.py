@@ -97,7 +97,7 @@ def _oldest_of_each_span(ordered: Sequence[Manifest], span_seconds: float) -> fr
 
 
 def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
-    """The newest states of trainings that have not ended, and that others came behind."""
+    """The newest states of trainings that have not ended, and that others came after."""
     newest = {manifest.info.fit: manifest for manifest in ordered}
     open_ended = (each.sequence for each in newest.values() if not each.info.milestone)
     return heapq.nlargest(

@@ -174,7 +174,7 @@ class CheckpointWriter:
         chunks: Mapping[str, bytes] | None = None,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
-        """Streams a snapshot's tensors to disk; `pace`, called behind each piece, may wait.
+        """Streams a snapshot's tensors to disk; `pace`, called after each piece, may wait.
 
         `chunks`, the digests of the tensors' chunks, are needed for a plan that leaves something
         out. Raises `CheckpointWriteFailed` where the disk refuses.

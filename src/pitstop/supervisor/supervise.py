@@ -42,7 +42,7 @@ from pitstop.supervisor.terminal import screen
 from pitstop.supervisor.terminal.output import OutputLog, Tee, open_channels
 from pitstop.supervisor.terminal.screen import Screen
 
-# What is not needed before the script starts is loaded behind its start, by the functions below.
+# What is not needed before the script starts is loaded after its start, by the functions below.
 if TYPE_CHECKING:
     from pitstop.supervisor.helpers.mirroring import MirrorLink
     from pitstop.supervisor.restarts.restart_wait import RestartWait

@@ -1,4 +1,4 @@
-"""Ends the evaluator of an Estimator behind the last checkpoint, when its leader has ended.
+"""Ends the evaluator of an Estimator after the last checkpoint, when its leader has ended.
 
 Public names of TensorFlow 2.15 only.
 """

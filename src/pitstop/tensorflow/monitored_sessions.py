@@ -38,7 +38,7 @@ class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
 
 
 class _CourseHook(tf.compat.v1.train.SessionRunHook):
-    """Reads the global step behind each run of a session."""
+    """Reads the global step after each run of a session."""
 
     def __init__(self, course: SessionCourse) -> None:
         self._course = course

@@ -133,7 +133,7 @@ def seeds_of(dataset: Any) -> list[list[int]]:
 
 
 def keeps_an_order(dataset: Any) -> bool:
-    """Whether a cache in memory keeps what a shuffle gave, with no shuffle behind it."""
+    """Whether a cache in memory keeps what a shuffle gave, with no shuffle after it."""
     if not hasattr(dataset, "_inputs") or hasattr(dataset, "_reshuffle_each_iteration"):
         return False
     if hasattr(dataset, "_filename"):

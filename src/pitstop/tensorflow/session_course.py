@@ -49,9 +49,9 @@ class Supervisor(Protocol):
 
 
 class Keeping(Frozen):
-    """Who saves a training: whether it goes on there, and what a resume is like.
+    """Whether the script saves a training, and what a resume is like.
 
-    `restores`: it is this process that restores it.
+    `restores`: this process restores it.
     """
 
     saved: bool

@@ -106,7 +106,7 @@ class _Created:
 
 
 _PASSED_BY = _Created(lambda: None, "", "", None)
-"""One that the earlier attempt created after its beginning, and this one does not."""
+"""A variable that the earlier attempt created after its start, and this attempt does not."""
 
 
 class VariableRegistry:

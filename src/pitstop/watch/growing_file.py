@@ -19,9 +19,9 @@ _BLOCK_BYTES = 1 << 20
 
 
 class GrowingFile:
-    """Gives what is new since it was asked last; begins anew where the file is another one.
+    """Gives what was appended since the last call; another file at the path is read from its start.
 
-    One that cannot be read, or is no regular file, has nothing new.
+    A file that cannot be read, or is no regular file, has nothing new.
     """
 
     def __init__(self, path: Path) -> None:

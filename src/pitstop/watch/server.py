@@ -172,7 +172,7 @@ class PageRequest(BaseHTTPRequestHandler):
             except PitstopError as error:
                 answer = HTTPStatus.CONFLICT, f"{error.message} {error.remedy}".strip()
             finally:
-                # Before the answer: who has it may ask for the next action at once.
+                # Before the answer: the client may ask for the next action as soon as it has it.
                 self._server.acting.release()
             self._answer(*answer)
 

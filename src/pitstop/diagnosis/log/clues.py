@@ -41,7 +41,7 @@ _SIGNAL_INSIDE = re.compile(
 )
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
 _TELLS_NOTHING = re.compile(r"(?:En|De)queue operation was cancelled")
-"""TensorFlow 1 ends the threads of its queues so, whatever the reason."""
+"""TensorFlow 1 ends the threads of its queues with this line, for any reason."""
 
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(

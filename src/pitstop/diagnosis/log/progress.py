@@ -8,7 +8,7 @@ from pitstop.diagnosis.log.lines import Line
 from pitstop.record import Frozen
 
 _LOGGED = r"(?:(?:INFO|DEBUG) +(?:[\w.:-]+ +){0,2}?)?"
-"""What many loggers put before a message, behind the time."""
+"""What many loggers put before a message, after the time."""
 _EPOCH = re.compile(
     rf"^[\W_]*{_LOGGED}(?:Train(?:ing)? )?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
@@ -39,7 +39,7 @@ _FINITE = re.compile(r"\bloss\b[\"']?\s*[:=]\s*\d", re.IGNORECASE)
 _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 """What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
 _TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:= ]\s*\d*\.\d", re.IGNORECASE)
-"""What a loop of the script prints behind `Epoch 3/3`, when that epoch is over."""
+"""What a loop of the script prints after `Epoch 3/3`, when that epoch is over."""
 _LAST_ONES = 3
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""

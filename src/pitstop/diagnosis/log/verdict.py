@@ -111,7 +111,7 @@ def choose(ending: Ending) -> Clue | None:
 
 
 def _killed_for_memory(ending: Ending) -> Clue | None:
-    """Where SIGKILL is all that is known of the end: who says anywhere that memory was short."""
+    """If only SIGKILL is known of the end: a line at any place that says that memory was short."""
     said = [each for each in ending.clues if each.weight is Weight.VERDICT]
     found = next((each for each in reversed(said) if each.cause == "host_oom_killed"), None)
     if found is None or not found.survived:
@@ -259,7 +259,7 @@ def _of_an_operation(ending: Ending, clue: Clue) -> Clue | None:
 
 
 def _with_frames_below(ending: Ending, clue: Clue) -> Clue | None:
-    """Whoever quotes an exception puts its frames below it now and then, and breaks off in them."""
+    """A quoted exception may have its frames below it, and the quotation may be cut there."""
     if clue.raised is None or clue.raised.frames:
         return None
     below = [each for each in ending.clues if each.weight is Weight.HINT and each.raised]

@@ -20,7 +20,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     return tell(
         "stood_still",
         (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence)),
-        # Without that somebody else ended it, who may not have known.
+        # Else another process ended it, perhaps without knowing that it stood still.
         confidence=None if ended_for_it else _STILL_STOOD,
         advice=(*_advice(evidence, stalled.doing), *more),
         missing=stalled.missing,

@@ -85,7 +85,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     usage = _flight(evidence) or _memory(ended)
     seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
-    # Where much memory was left nobody killed for it, whatever the kernel hides.
+    # Where much memory was left, it was no kill for memory, even if the kernel shows nothing.
     is_open = _is_blind(ended) and not (evidence.memory and evidence.memory.is_ample)
     return tell(
         "killed_from_outside",

@@ -135,7 +135,7 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
 
 
 def _shared_memory_removed(evidence: Evidence, size: int) -> Finding | None:
-    """The same where Python has removed what the script had there, behind its end."""
+    """The same where Python has removed what the script had there, after its end."""
     line, used = _LEAKED.search(evidence.output), evidence.exit and evidence.exit.max_rss_bytes
     if line is None or not used or size > used:
         return None

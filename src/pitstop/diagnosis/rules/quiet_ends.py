@@ -196,7 +196,7 @@ def exit_called(evidence: Evidence) -> Finding | None:
     return tell(
         "preemption_handler" if of_tensorflow else "exit_called",
         (_call_item(call), EvidenceItem("exit status", code)),
-        # From outside, an abort or a signal is a crash or a kill; who called it stands behind it.
+        # An abort or a signal looks like a crash or a kill from outside: that finding comes first.
         confidence=_OF_SIGNALS if evidence.signal else None,
         code=code,
         call=_call_words(call),

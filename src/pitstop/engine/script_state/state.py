@@ -337,7 +337,7 @@ def _differs(node: Node, before: Node) -> bool:
 def _addresses_in(value: Any, named: frozenset[str]) -> bool:
     """Whether frozen content has what `id` or `hash` may tell, which is another one next time.
 
-    Objects are at multiples of 16, below 2**48 and behind 2**46; their hash is a 16th of it.
+    Objects are at multiples of 16 between 2**46 and 2**48; their hash is a 16th of it.
     """
     if type(value) is int:
         is_id = 1 << 46 <= value < 1 << 48 and value % 16 == 0

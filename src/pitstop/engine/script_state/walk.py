@@ -63,7 +63,7 @@ class Walk:
     def __init__(
         self, library: Library, names: Names, modules: Mapping[str, Any], known: Nodes | None = None
     ) -> None:
-        """`known` are nodes of an earlier walk, whose code is not looked at again."""
+        """`known`: nodes of an earlier walk; their code is not looked at again."""
         self.nodes: dict[str, Node] = {}
         # names of objects that could not be looked at, and why
         self.unreadable: dict[str, str] = {}

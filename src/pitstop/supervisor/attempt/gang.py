@@ -221,7 +221,7 @@ class GangPart:
             yield _waiting_for(self._others)
 
     def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
-        """There is no agreement: who has a state would go on from another one than the others."""
+        """There is no agreement: members with a state would continue from different ones."""
         self._waits_since = None
         forced = self._plan.request.settings.force
         yield from self._restoring.agreed_on_nothing(

@@ -189,7 +189,7 @@ class Membership:
         # Else the leader, which has been asked, says whether it goes on.
 
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:
-        """Tells the other members how this run ended; who leads waits until they have as well.
+        """Tells the other members how this run ended; the leader waits until they have ended.
 
         A run that has completed waits as long as it takes, until a second request to stop.
         """

@@ -138,7 +138,7 @@ class RunContext(Frozen):
     signals: SignalQueue
     spare: Spare
 
-    # What is not needed before the script starts is loaded behind its start.
+    # What is not needed before the script starts is loaded after its start.
 
     @cached_property
     def preemption(self) -> PreemptionWatch:

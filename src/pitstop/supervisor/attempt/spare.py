@@ -23,9 +23,9 @@ _MEMORY_BYTES = 2 << 30
 
 
 class SparePlan(Frozen):
-    """What is started, for the next attempt, whose `environment` it gets.
+    """What is started for the next attempt, with the `environment` of that attempt.
 
-    `imports`: the list of what it imports, which the trainer leaves.  `fingerprint`: an attempt
+    `imports`: the list of what it imports, written by the trainer.  `fingerprint`: an attempt
     with another one may import something else.  `eager`: also while no processor is idle.
     """
 

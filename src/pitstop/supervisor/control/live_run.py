@@ -176,7 +176,7 @@ def _held_status(folder: RunFolder, record: LockRecord, state: str) -> Status:
 
 
 def status_at(path: Path) -> Status:
-    """The status of the run at a path, in a list: one that is damaged stays in it."""
+    """The status of the run at a path, for a list; a damaged run has one, too."""
     try:
         return status_of(open_existing(path))
     except PitstopError:

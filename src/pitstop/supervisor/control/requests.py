@@ -1,4 +1,4 @@
-"""Who connects to the socket of a live run, and what the command line asks there."""
+"""The processes that connect to a live run's socket, and the requests of the command line."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -99,7 +99,7 @@ class RequestDesk:
     def await_checkpoint(
         self, asked: occurrences.CheckpointAsked, step: int | None, *, of_all: bool = False
     ) -> None:
-        """`step`: the least that the checkpoint has, None: nobody trains; see `_Waiting`."""
+        """`step`: the least step of the checkpoint, None if nobody trains; see `_Waiting`."""
         if step is None:
             asked.connection.tell(messages.Refusal(_NOTHING_TO_SAVE))
         else:

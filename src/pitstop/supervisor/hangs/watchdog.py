@@ -11,7 +11,7 @@ from pitstop.record import Frozen
 
 LOOK_SECONDS = 1.0
 
-LONGEST_LOOK_SECONDS = 1.5  # what a longer time between two looks counts: nobody was there to see
+LONGEST_LOOK_SECONDS = 1.5  # a longer time between two looks counts as this: nobody watched then
 
 WORKER_SECONDS = 5.0  # the patience with a training whose data worker has died
 
@@ -32,7 +32,7 @@ class HangPolicy(Frozen):
     """What is done about a standstill.
 
     Attributes:
-        replaces_workers: "restart" behind a dead data worker, whatever is warned of otherwise.
+        replaces_workers: a dead data worker means "restart" where `action` is "warn".
     """
 
     after_seconds: float = 60.0  # the least silence that counts, 0 for no watch

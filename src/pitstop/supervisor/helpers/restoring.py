@@ -18,7 +18,7 @@ _NOBODY_LOADS = "the process that loads it keeps dying"
 def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePoints:
     """The states to restore: of each training its newest, which is its end where it has one.
 
-    `newest`, the one that was loaded, comes last; nothing behind it is considered.  States of
+    `newest`, the one that was loaded, comes last; newer ones are not considered.  States of
     trainings that did not end are kept too: a script may come back to them.  Those of loops are
     not.
     """
@@ -42,9 +42,9 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePo
 class Restoring:
     """Asks the persister for images, and has the trainer begin when they are known.
 
-    The newest checkpoint is loaded before anybody asks; `ready`: that has ended either way.  One
-    that cannot be read is a restore point all the same: the trainer is told why not, and does not
-    begin anew in its place.
+    The newest checkpoint is loaded before the trainer asks; `ready`: that has succeeded or failed.
+    One that cannot be read stays a restore point: the trainer is told the reason, and does not
+    start from the beginning.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Getting snapshots to disk through the persister, whatever becomes of it."""
+"""Getting snapshots to disk through the persister, also when that dies."""
 
 import dataclasses
 import math

@@ -44,7 +44,7 @@ def patience(
     Args:
         connected: an instrumented process is there to see the request.
         stopped: it said that it has stopped.
-        goes_on: the script is not ours, and goes on behind its training as long as it likes.
+        goes_on: the script is not ours, and goes on after its training for any time.
         idle: it trains nothing, and waits for its user.
         released: it is a server, and the leader of its cluster has it end.
         left_seconds: from the request to the end of the process that trained, if it ended.

@@ -125,8 +125,8 @@ def aftermath(
 ) -> Trigger | None:
     """What the end of the main process means; None when there is only to wait.
 
-    One that succeeds while the training process lives, or nobody has reported to train
-    (`trainer_pid` is 0), has gone into the background.
+    Where it succeeds while the training process lives, or before one has reported
+    (`trainer_pid` is 0), the command has gone into the background.
     """
     if not survivors:
         return Trigger.TRAINER_GONE
@@ -143,7 +143,7 @@ def aftermath(
 _INFO = struct.Struct("=Q52xi")
 _GET_INFO = 0xC000FF0B | _INFO.size << 16
 _INFO_EXIT = 1 << 3
-_EXIT_CODE_FIELD = 49  # index of `exit_code` behind the command name in /proc/PID/stat (proc(5))
+_EXIT_CODE_FIELD = 49  # index of `exit_code` after the command name in /proc/PID/stat (proc(5))
 
 
 class AdoptedProcess(WatchedProcess):

@@ -1,4 +1,4 @@
-"""The wait between a failed attempt and the next; whoever asks for a stop ends it."""
+"""The wait between a failed attempt and the next; a stop request ends it."""
 
 import signal
 import time

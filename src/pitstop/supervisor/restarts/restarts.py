@@ -66,13 +66,14 @@ class RestartPolicy(Frozen):
     divides: bool = False  # goes on with parts of a batch where memory did not suffice
     lowers_precision: bool = False  # and before that with a smaller dtype
     spare: bool | None = None
-    rollbacks: int = 0  # how often it may go back behind a number that is not finite
+    rollbacks: int = 0  # how often it may go back to before a number that is not finite
 
 
 class AttemptFailure(Frozen):
     """An attempt that failed at a step.
 
-    `may_pass`: as a fault from outside, whatever its cause.  `by_itself`: by its own signal.
+    `may_pass`: the next attempt may succeed, as after a fault from outside.  `by_itself`: by its
+    own signal.
     """
 
     cause: str

@@ -41,7 +41,7 @@ from pitstop.supervisor.records.history import batch_parts
 from pitstop.supervisor.stops.stop_condition import NAN_SOURCE
 
 WEIGHTS = "weights"
-"""The metric of a `NonFiniteLoss` that tells of weights, looked at behind a step."""
+"""The metric of a `NonFiniteLoss` that tells of weights, looked at after a step."""
 _RATE_FACTOR = 0.1
 _MOST_IN_A_ROW = 2
 _GENTLER = ("rate", "clip")
@@ -61,8 +61,8 @@ class _Target(Frozen):
 def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
     """The steps whose batches are left out.
 
-    Weights that are bad behind a step tell that its batch was bad, not the next, whose loss showed
-    it.
+    Where the weights are bad after a step, its own batch was bad, not the next one, even if the
+    loss of the next one was the first to show it.
     """
     steps: set[int] = set()
     for each in done:
@@ -212,7 +212,7 @@ class Rollbacks:
         return not self._refused
 
     def exit_code(self, own: int) -> int:
-        """That of the run: it is no success, and to run it again would come to the same."""
+        """That of the run: it has failed, and a second run would fail in the same way."""
         return EXIT_FAILED if self._refused and own in (EXIT_COMPLETED, EXIT_STOPPED) else own
 
 

@@ -157,7 +157,7 @@ def _value(group: _Group) -> str:
 
 
 def _options(words: Sequence[str]) -> list[_Group]:
-    """The words, each option with the values behind it."""
+    """The words, each option with the values after it."""
     groups: list[_Group] = []
     for word in words:
         last = groups[-1][0] if groups else ""

@@ -11,7 +11,7 @@ from pitstop.supervisor.restarts.restarts import RestartPolicy
 from pitstop.supervisor.stops.signals import SignalActions
 
 PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
-"""Of the machine's firmware, nobody's, or one of `stops.cloud.CLOUDS`."""
+"""The cloud that the machine's firmware names, none, or one of `stops.cloud.CLOUDS`."""
 
 
 class StopPolicy(Frozen):
@@ -50,7 +50,7 @@ class RunRequest(Frozen):
     status_line: bool = True
     trainer_pid: int = 0  # a process that runs the command already and is to be supervised, else 0
     kernel: bool = False  # that process is a notebook's, and lives on when its training is stopped
-    launcher_pid: int = 0  # our parent, whose end is to stop the run; 0 for none
+    launcher_pid: int = 0  # our parent; its end stops the run; 0 for none
 
 
 class RunOutcome(Frozen):

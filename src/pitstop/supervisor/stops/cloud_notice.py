@@ -89,10 +89,9 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 
 
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
-    """The first of the scheduled events that ends this machine; others of its set are listed too.
+    """The first of the scheduled events that ends this machine, not another one of its set.
 
-    One that gives no time counts from now.  Raises `MalformedNotice` where it is not a list of
-    events.
+    An event without a time is due now.  Raises `MalformedNotice` where it is not a list of events.
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):

@@ -1,6 +1,6 @@
 """The script's output: copied to ours unchanged and at once, and into a log.
 
-In threads of its own: who does not read (a pager) blocks the script, and never the supervision.
+In threads of its own: a reader that waits (a pager) blocks the script, never the supervision.
 """
 
 import contextlib
