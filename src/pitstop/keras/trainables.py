@@ -4,12 +4,10 @@ from typing import Any
 
 from pitstop.engine.export_order import ExportOrder, carrying_out
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
-from pitstop.events import Notice
 from pitstop.keras.event_files import is_tensorboard
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
-from pitstop.tensorflow.starting import begin_from
+from pitstop.tensorflow.starting import begin_from, start
 from pitstop.tensorflow.trainables import Trainables, export, is_built, named, restore_named
 
 
@@ -29,13 +27,7 @@ def of_model(model: Any) -> Trainables:
 
 
 def begin_from_weights(run: FitRun) -> None:
-    """Loads the weights that the run begins with; `Refused` where they do not fit."""
-    path = run.session.start_from()
-    try:
-        begun = begin_from(path, of_model(run.model))
-    except WeightsUnusable as problem:
-        run.session.refuse(problem, "weights_refused")
-    run.session.report(Notice(STARTED_FROM, begun.describe(path)))
+    start(run.session, lambda path: begin_from(path, of_model(run.model)).describe(path))
 
 
 def export_fit(run: FitRun, saved: SavedState) -> None:

@@ -9,12 +9,11 @@ import tensorflow as tf
 from pitstop.engine.export_order import ExportOrder, NotExportable, carrying_out
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
-from pitstop.events import Notice
+from pitstop.engine.weights_file import Format, WeightsUnusable, identify
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import GraphSession, leaves_of, variables_of
 from pitstop.tensorflow import stored_values, trainables
-from pitstop.tensorflow.starting import begin_from
+from pitstop.tensorflow.starting import begin_from, start
 from pitstop.tensorflow.variables import saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
@@ -90,21 +89,13 @@ def _is_model(value: Any) -> bool:
 
 
 def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
-    """Loads the weights that the run begins with; raises `Refused` where they do not fit."""
-    path = session.start_from()
-    try:
-        graphs = sessions_of(objects)
-        told = (
-            _begin_graph(path, graphs)
-            if graphs
-            else begin_from(path, of_objects(objects)).describe(path)
-        )
-    except WeightsUnusable as problem:
-        session.refuse(problem, "weights_refused")
-    session.report(Notice(STARTED_FROM, told))
+    start(session, lambda path: _begin(path, objects))
 
 
-def _begin_graph(path: str, sessions: Mapping[str, Any]) -> str:
+def _begin(path: str, objects: Mapping[str, Any]) -> str:
+    sessions = sessions_of(objects)
+    if not sessions:
+        return begin_from(path, of_objects(objects)).describe(path)
     file = identify(Path(path))
     if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:
         raise WeightsUnusable(

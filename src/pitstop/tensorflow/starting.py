@@ -2,7 +2,7 @@
 
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.weights_file import Format, WeightsUnusable, identify
+from pitstop.engine.session import Session
+from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
+from pitstop.events import Notice
 from pitstop.record import Frozen
 from pitstop.tensorflow import stored_values
 from pitstop.tensorflow.stored_values import ObjectGraph, StoredValue
@@ -31,6 +33,15 @@ class Begun(Frozen):
     def describe(self, path: str) -> str:
         slots = f"{self.optimizer} of the optimizer" if self.optimizer else "the optimizer is new"
         return f"The training starts from {path}: {self.weights} weights, {slots}."
+
+
+def start(session: Session, load: Callable[[str], str]) -> None:
+    """Loads the weights of --from, and tells what `load` says; `Refused` where they do not fit."""
+    try:
+        told = load(session.start_from())
+    except WeightsUnusable as problem:
+        session.refuse(problem, "weights_refused")
+    session.report(Notice(STARTED_FROM, told))
 
 
 def begin_from(path: str, trainables: Trainables) -> Begun:
