@@ -37,45 +37,6 @@ _WATCHFUL_SECONDS = 0.05
 _AGREEING_SECONDS = 0.002  # while the trainers of several members wait
 
 
-class Dispatch:
-    """Hands every occurrence to those that it concerns: the one place that connects the parts.
-
-    What handlers tell is handled before they are asked for more: the journal has everything in the
-    order in which it happened.
-    """
-
-    def __init__(self, parts: AttemptParts) -> None:
-        self._parts = parts
-        self._handlers = handlers(parts)
-        self._actions = actions(parts)
-
-    def perform(self, occurrences: Iterable[Occurrence]) -> None:
-        for each in occurrences:
-            match each:
-                case Event():
-                    self.perform(self._record(each))
-                case Instruction():
-                    self.perform(self._actions[each]() or ())
-                case _:
-                    for handler in self._handlers[type(each)]:
-                        self.perform(handler(each) or ())
-
-    def _record(self, event: Event) -> Iterator[Occurrence]:
-        """The way of every event to the journal, and what follows from it."""
-        parts = self._parts
-        if (told := parts.job.heard(event)) is not None:
-            yield told
-        parts.resources.event_log.record(event)
-        parts.mirroring.recorded(event)
-        parts.hang_monitor.recorded(event)
-        parts.desk.recorded(event)
-        if (asked := parts.condition.on_event(event)) is not None:
-            yield StopAsked(asked)
-        yield from parts.gang.recorded(event)
-        if isinstance(event, TrainerConnected):
-            yield from parts.plan.version_changes(event)
-
-
 def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     """By the kind of an occurrence, in the order in which they are called."""
     desk, trainers = parts.desk, parts.trainers
@@ -121,7 +82,10 @@ def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
 
 
 class Supervision:
-    """One attempt, from the start of the command to the end of its last process."""
+    """One attempt, from the start of the command to the end of its last process.
+
+    The one place that connects the parts: it hands each occurrence to those that it concerns.
+    """
 
     def __init__(
         self,
@@ -132,9 +96,10 @@ class Supervision:
         self._plan = plan
         self._resources = resources
         self._parts = AttemptParts(plan, resources, running)
-        self._dispatch = Dispatch(self._parts)
+        self._handlers = handlers(self._parts)
+        self._actions = actions(self._parts)
         resources.event_loop.watch(resources.run.signals, self._read_signals)
-        self._dispatch.perform(self._start())
+        self._perform(self._start())
 
     def run(self) -> int:
         lifecycle, event_loop = self._resources.lifecycle, self._resources.event_loop
@@ -142,16 +107,16 @@ class Supervision:
             wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS
             if self._parts.gang.is_agreeing:
                 wait_seconds = _AGREEING_SECONDS
-            self._dispatch.perform(event_loop.turn(wait_seconds))
-            self._dispatch.perform(self._tick(time.monotonic()))
+            self._perform(event_loop.turn(wait_seconds))
+            self._perform(self._tick(time.monotonic()))
         return self._parts.command.exit_code
 
     def finish(self) -> None:
         """Waits for the other members, then for the mirror."""
         outcome = self._resources.lifecycle.state, self._parts.command.exit_code
-        self._dispatch.perform(self._parts.membership.finish(*outcome))
+        self._perform(self._parts.membership.finish(*outcome))
         patience = self._parts.stopping.mirror_patience_seconds()
-        self._dispatch.perform(self._parts.mirroring.finish(patience))
+        self._perform(self._parts.mirroring.finish(patience))
 
     def status(self) -> Status:
         return self._parts.status()
@@ -167,6 +132,33 @@ class Supervision:
 
     def close(self) -> None:
         self._parts.close()
+
+    def _perform(self, occurrences: Iterable[Occurrence]) -> None:
+        """Depth first: the journal has everything in the order in which it happened."""
+        for each in occurrences:
+            match each:
+                case Event():
+                    self._perform(self._record(each))
+                case Instruction():
+                    self._perform(self._actions[each]() or ())
+                case _:
+                    for handler in self._handlers[type(each)]:
+                        self._perform(handler(each) or ())
+
+    def _record(self, event: Event) -> Iterator[Occurrence]:
+        """The way of every event to the journal, and what follows from it."""
+        parts = self._parts
+        if (told := parts.job.heard(event)) is not None:
+            yield told
+        parts.resources.event_log.record(event)
+        parts.mirroring.recorded(event)
+        parts.hang_monitor.recorded(event)
+        parts.desk.recorded(event)
+        if (asked := parts.condition.on_event(event)) is not None:
+            yield StopAsked(asked)
+        yield from parts.gang.recorded(event)
+        if isinstance(event, TrainerConnected):
+            yield from parts.plan.version_changes(event)
 
     def _start(self) -> Iterator[Occurrence]:
         parts = self._parts
