@@ -46,7 +46,7 @@ class AppendedFile:
 
 
 class AppendedFiles:
-    """Is told of each file that the script opens for appending."""
+    """Notes each file that the script opens for appending."""
 
     def __init__(self) -> None:
         self._pid = 0
@@ -67,7 +67,7 @@ class AppendedFiles:
             for earlier in (attempt_dir.parent / f"{each}" for each in range(1, number)):
                 for path, size_bytes in _lines(earlier / APPENDED_FILE):
                     self._begun.setdefault(path, size_bytes)
-            # Another process of this attempt has repeated so much.
+            # Another process of this attempt has repeated this part.
             for path, size_bytes in _lines(self._record):
                 if path in self._begun:
                     self._begun[path] = size_bytes
@@ -100,7 +100,7 @@ class AppendedFiles:
         if path in self._files and flags & os.O_TRUNC:
             self._files[path].end()
         elif path in self._files:
-            # Who reads it finds nothing twice, but maybe what this process has not appended yet.
+            # A reader finds no line twice, but maybe lines of steps that are still to be repeated.
             if self.is_ahead(path) and not is_append and file_access.is_opened_by_script(frame):
                 self._doubt = self._doubt or _READ_AHEAD.format(path)
         elif (is_append or path in self._begun) and file_access.is_opened_by_script(frame):
@@ -108,7 +108,7 @@ class AppendedFiles:
 
     def _on_first_open(self, path: str, *, is_append: bool) -> None:
         if not is_append:
-            # The script reads what it has done, or begins anew: it does not repeat itself.
+            # The script reads its earlier output, or starts over: it does not repeat itself.
             del self._begun[path]
         elif not file_access.is_code(path):
             self._note(path)
@@ -150,7 +150,7 @@ class AppendedFiles:
         return {path: file_access.size_bytes(path) for path in self._files}
 
     def go_on(self, sizes: Mapping[str, int]) -> str:
-        """The script goes on where the files had these sizes; why one does not, else empty."""
+        """Sets the files to these sizes, where the script goes on; why one cannot be, or empty."""
         for path in sizes:
             if path in self._begun and path not in self._files:
                 self._note(path)
@@ -158,7 +158,7 @@ class AppendedFiles:
         return "; ".join(filter(None, (self._go_on(path, size) for path, size in known)))
 
     def put_back(self, path: str) -> None:
-        """The file is as it was at the saved state, by others."""
+        """Other code has made the file what it was at the saved state."""
         if path in self._files:
             self._files[path].end()
 

@@ -27,7 +27,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         try:
             handler(event, arguments, sys._getframe().f_back)
         except Exception as error:  # noqa: BLE001  or what the script was about to do would fail
-            # Loaded where a training runs; this module is by each Python process of a run.
+            # Loaded where a training runs; each Python process of a run loads this module.
             from pitstop.engine.fence import FENCE  # noqa: PLC0415
 
             FENCE.note(f"the handler of {event}", error)

@@ -139,7 +139,7 @@ class Allowance:
 
 
 class Milestones:
-    """The first twenty, and those of trainings that took long enough: others are trained again."""
+    """Ends to save: the first twenty, and those of long trainings; others are trained again."""
 
     def __init__(self, overhead: float) -> None:
         """Nothing was saved yet; `last_saved` tells of the training that ended last."""
@@ -154,12 +154,12 @@ class Milestones:
         return int(self._cost_seconds / self._share * 1e9)
 
     def begin(self, now_ns: int, *, repeats: bool) -> None:
-        """A training begins; one that `repeats` is trained again, as its end was not saved."""
+        """A training begins; `repeats`: its end was not saved, so that it is trained again."""
         self._begun_ns = now_ns
         self._repeats_until_ns = now_ns + self.short_ns if repeats else 0
 
     def repeats(self, now_ns: int) -> bool:
-        """Whether an earlier attempt was beyond what is trained: its state is newer."""
+        """Whether an earlier attempt had come further than this training: its state is newer."""
         return now_ns < self._repeats_until_ns
 
     def wanted(self, begun: int, now_ns: int) -> bool:
@@ -189,7 +189,7 @@ class BestWatch:
     def accepts(self, step: int, metrics: Mapping[str, float]) -> bool:
         """Whether the state after this step is among the best, and is not kept yet."""
         if step in self._known:
-            # This epoch's validation was gone through again, after its own checkpoint.
+            # This epoch's validation was repeated, after the epoch's own checkpoint.
             return False
         candidates = {**self._known, step: dict(metrics)}
         for rule in self._rules:

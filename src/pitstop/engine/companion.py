@@ -16,7 +16,7 @@ from pitstop.record import Frozen
 _MODULE = "pitstop.cli.companion"
 _RAY_WORKER = "ray/_private/workers/default_worker.py"
 _HOSTED = {"kernel": ["-m", "ipykernel_launcher"], "ray": [_RAY_WORKER]}
-"""By host, what of its command stays: what else that says is another one each time."""
+"""By host, the part of its command that is the same in each attempt."""
 
 
 class RunUnavailable(UserError):
@@ -56,7 +56,7 @@ def start_companion(request: CompanionRequest) -> str:
         os.environ[ENV_SOCKET] = host
         return host
     companion = launch(request)
-    # What was started has left a process that is no child of this one.
+    # The command has left a process that is no child of this one.
     companion.process.wait()
     os.environ[ENV_SOCKET] = companion.socket_path
     if members(os.environ) > 1:
@@ -87,7 +87,7 @@ def launch(request: CompanionRequest, words: int | None = None, entropy: str = "
             env=own_environment(os.environ | ({ENV_ENTROPY: entropy} if entropy else {})),
             # A session of its own: the terminal's Ctrl-C is the script's.
             start_new_session=True,
-            # The folder of a worker of Ray is another one each time, too.
+            # A worker of Ray gets a new folder each time, too.
             cwd=os.sep if request.host == "ray" else None,
         )
     finally:

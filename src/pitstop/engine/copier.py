@@ -144,7 +144,7 @@ class Copier:
                 del job  # The held values are let go before the next step is slowed by them.
                 self._idle.set()
         finally:
-            # Whatever ended this thread: training does not wait for it, and the
+            # For any exception: training does not wait for this thread, and the
             # next cut gets another one.
             self._thread = None
             self._idle.set()
@@ -184,7 +184,7 @@ class Copier:
         give_up_at = time.monotonic() + self._patience_seconds
         while (index := arena.choose_slot(self._beacon.pinned())) is None:
             if time.monotonic() >= give_up_at:
-                # From now on only what finds a slot is copied, until one does.
+                # From now on a cut is copied only into a free slot, until one is found.
                 self._patience_seconds = 0.0
                 raise TimeoutError(errno.ETIMEDOUT, "the one before is still being saved")
             time.sleep(_PIN_POLL_SECONDS)

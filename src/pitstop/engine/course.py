@@ -1,4 +1,4 @@
-"""What becomes of a training that begins: it is trained, goes on, or has ended before.  Pure."""
+"""What happens to a training that begins: it is trained, goes on, or has ended before.  Pure."""
 
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ def _extended(
 
 
 def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Course:
-    # The script's own by their nature: it says how long it trains, and who listens.
+    # Always the script's own: how long it trains, and which callbacks it has.
     asked = [
         each
         for each in found.differences

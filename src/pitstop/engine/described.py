@@ -106,7 +106,7 @@ def plain_attributes(value: Any) -> dict[str, Any]:
 
 
 def _without_hosts(text: str, config: str) -> str:
-    """With the task in the place of each address that is in this TF_CONFIG."""
+    """Puts the task in the place of each address in this TF_CONFIG."""
     for task, address in _addresses(config) if config else ():
         text = text.replace(address, task)
     return text
@@ -203,10 +203,10 @@ class _Description:
 
 
 def code_digest(code: types.CodeType) -> str:
-    """Of what a function does, wherever it stands in its file."""
+    """Of the code of a function, without its place in the file."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     plain = (each for each in code.co_consts if not isinstance(each, types.CodeType))
-    # The order of a set is another one in each process.
+    # Each process has another order of a set.
     constants = [
         repr(sorted(each, key=repr) if isinstance(each, frozenset) else each) for each in plain
     ]

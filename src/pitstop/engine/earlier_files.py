@@ -126,7 +126,7 @@ class EarlierFiles:
         if not self._listening or len(self._read) >= _MOST_FILES or file_access.is_code(path):
             return
         changed_seconds = file_access.changed_seconds(path)
-        # What this process wrote itself, it may read.
+        # This process may read what it wrote itself.
         if 0 < changed_seconds < self._started_seconds:
             self._read[str(Path(path).absolute())] = changed_seconds
 
@@ -182,7 +182,7 @@ class EarlierFiles:
         self.note(path)
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
-        """What of it was written since an earlier attempt began to train; listens no more."""
+        """What of it was written since an earlier attempt began to train; ends the listening."""
         self._listening = False
         found = self.read_ahead(attempt_dir, began_seconds)
         weights = [path for path in found if path.endswith(_WEIGHTS)]
@@ -239,7 +239,7 @@ class EarlierFiles:
                 self._looked_at(path, file_access.changed_seconds(path))
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
-        # What this process has written belongs to it, but not what it has written on.
+        # Files that this process has begun are its own, not those that it has continued.
         if path and self._continued:
             before = self._continued.get(os.path.abspath(path), changed_seconds)  # noqa: PTH100
             changed_seconds = min(before, changed_seconds)

@@ -85,7 +85,7 @@ def go_on(drawn: Mapping[str, int]) -> None:
 
 
 def claim(environment: Mapping[str, str]) -> int:
-    """Which process of the attempt this is: those that follow each other draw other numbers."""
+    """The number of this process in the attempt: each process draws its own numbers."""
     stacks_file = environment.get(ENV_STACKS, "")
     if not stacks_file:
         return 0

@@ -27,7 +27,7 @@ class NotExportable(UserError):
 
 
 class ExportEnded(LeavesScript):
-    """Leaves the script: what it was run for is done, or cannot be done."""
+    """Leaves the script: the export is done, or cannot be done."""
 
 
 class ExportOrder(Frozen):
@@ -43,7 +43,7 @@ class ExportOrder(Frozen):
 
 @contextmanager
 def carrying_out(session: Session) -> Iterator[None]:
-    """Writes the export, tells what came of it, and leaves the script (`ExportEnded`)."""
+    """Writes the export, reports the result, and leaves the script (`ExportEnded`)."""
     try:
         yield
     except PitstopError as problem:

@@ -28,7 +28,7 @@ _P = ParamSpec("_P")
 
 
 class Watched(Protocol):
-    """The session, as far as a failure is told to it."""
+    """The part of the session that hears of failures."""
 
     attempt_dir: Path
 
@@ -69,7 +69,7 @@ class Fence:
             return  # a forked data worker
         if place not in self._places and len(self._places) < _MOST_PLACES:
             self._places.add(place)
-            # Nothing is left to be told to when this fails.
+            # If this fails, nothing else can be told.
             with suppress(Exception):
                 self._keep(OwnFailure(place, error, spoils))
         if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:

@@ -58,7 +58,7 @@ def is_opened_by_script(frame: types.FrameType | None) -> bool:
     """Whether it is no import, no framework and not Pitstop: these see to their own files."""
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         return False
-    # Loaded where a training runs; this module is by each Python process of a run.
+    # Loaded where a training runs; each Python process of a run loads this module.
     from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
 
     while frame is not None:

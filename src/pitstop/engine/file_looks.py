@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
 
 class FileLooks:
-    """Is told of them between `begin` and `end`."""
+    """Notes them between `begin` and `end`."""
 
     def __init__(
         self, tell: Callable[[str, float], None], tell_pattern: Callable[[str], None]
@@ -37,7 +37,7 @@ class FileLooks:
         self._fenced: Callable[..., None] = self._look
 
     def begin(self) -> None:
-        # Loaded where a training runs; this module is by each Python process of a run.
+        # Loaded where a training runs; each Python process of a run loads this module.
         from pitstop.engine.fence import observing  # noqa: PLC0415
 
         self.end()
@@ -59,7 +59,7 @@ class FileLooks:
     def watching(
         self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
     ) -> Callable[..., _T]:
-        """The same function of a path, and noted: `paths_of` says what it looked at."""
+        """The same function, whose looks at paths are noted; `paths_of` says which paths."""
 
         @functools.wraps(original)
         def look(path: Any, *arguments: Any, **options: Any) -> _T:

@@ -1,4 +1,4 @@
-"""Runs code of ours in the place of functions of libraries."""
+"""Runs our code in the place of functions of libraries."""
 
 import functools
 from collections.abc import Callable

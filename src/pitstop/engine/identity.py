@@ -89,7 +89,7 @@ class RestorePoint(Frozen):
         try:
             identity = build(Identity, "identity", described)
         except ValueError:
-            # Nobody of ours wrote it: it is like no training that there is.
+            # Pitstop did not write it: it is like no training that there is.
             identity = Identity()
         epoch, first_epoch = info.get("epoch", 0), identity.settings.get("initial_epoch", "0")
         begins = (str(epoch), info.get("step_in_epoch")) == (first_epoch, 0)

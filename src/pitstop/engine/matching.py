@@ -149,7 +149,7 @@ def _is_at_its_place(now: Identity, training: RestorePoint, saved: _Points) -> b
         return False
     if now.random == before.random:
         return _is_alone(now, saved) or not training.finished or _is_proven(now, before)
-    # An unseeded script draws other numbers each time, and its first weights say nothing.
+    # An unseeded script draws other numbers each time: its first weights tell nothing.
     if training.finished:
         return _is_alone(now, saved) and not is_changed(now, before)
     return _is_alone(now, saved) or not is_changed(now, before)

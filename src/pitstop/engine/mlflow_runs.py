@@ -66,7 +66,7 @@ def _of_before(client: Any, experiment_id: str, name: str) -> Any:
 def _is_new(client: Any, run_id: str, key: str) -> bool:
     found = _found.get(run_id)
     if (run_id, key) not in _there:
-        # One that the script has named itself may have values of before our run, too.
+        # A run that the script has named itself may have values from before our run, too.
         _there[run_id, key] = 0 if found is False else _values_in(client, run_id, key)
     made = _made.setdefault(run_id, {})
     begins = 0 if found is not None else _there[run_id, key]

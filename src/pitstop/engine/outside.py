@@ -18,7 +18,7 @@ _SETS = "the training sets environment variables ({}), which are not restored; u
 
 
 class Outside:
-    """Is told of it while one training runs."""
+    """Notes it while one training runs."""
 
     def __init__(self) -> None:
         self._doubt: Callable[[str], None] | None = None
@@ -26,7 +26,7 @@ class Outside:
 
     def watch(self) -> None:
         hook(os, "urandom", self._draw)
-        # It has a name of its own for it, which `secrets` and `SystemRandom` use.
+        # `random` has its own name for it, which `secrets` and `SystemRandom` use.
         if hasattr(known := sys.modules.get("random"), "_urandom"):
             known._urandom = os.urandom  # type: ignore[union-attr]
         subscribe(("os.putenv", "os.unsetenv"), self._on_event)

@@ -77,7 +77,7 @@ def own_sources() -> dict[str, str]:
     found: dict[str, str] = {}
     files = [vars(module).get("__file__") for module in user_modules().values()]
     for path in (Path(file).absolute() for file in files if file):
-        # What cannot be read says nothing.
+        # Code that cannot be read tells nothing.
         with contextlib.suppress(OSError):
             if len(found) < _MOST_FILES and path.stat().st_size <= _LARGEST_BYTES:
                 found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The session of this process, opened once by whoever needs it first."""
+"""The session of this process, opened once, when it is needed first."""
 
 import atexit
 import math
@@ -21,7 +21,7 @@ _AGREE = "Restore the members' run folders, or start all members over with --new
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}
 _unavailable: dict[int, Session] = {}
-"""Of processes that have said that they cannot be watched, and may train in another way."""
+"""Processes that have reported that they cannot be watched; they may train in another way."""
 _witnesses: dict[int, Witness] = {}
 
 

@@ -113,10 +113,10 @@ def _walk(
     waiting = deque(roots)
     while waiting and len(seen) < _MOST_OBJECTS:
         name, value = waiting.popleft()
-        # By type: `isinstance` asks the object, and a dead proxy answers with an error.
+        # By type: `isinstance` asks the object, and a dead proxy raises an error.
         if issubclass(type(value), _PLAIN) or id(value) in seen:
             continue
-        # Kept, because the identity of what is gone may be given out again.
+        # Kept: the identity of an object that is gone may be used again.
         seen[id(value)] = value
         if issubclass(type(value), kinds):
             yield name, value

@@ -31,7 +31,7 @@ _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 _MOST_MEMBERS = 256
 _MOST_DEPTH = 4
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
-"""What objects of theirs hold is compared elsewhere: a training changes it."""
+"""The content of their objects is compared elsewhere: a training changes it."""
 
 
 def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
@@ -138,7 +138,7 @@ class _Walk:
         if module.__name__ not in self._modules or not file or not self._whole_modules:
             return
         self._seen.append(module)
-        # Once more each time: it may have been edited since, and loaded again.
+        # Each time anew: the module may have been edited and loaded again.
         content = Path(file).read_bytes() if Path(file).exists() else b""
         self._add(module.__name__, hashlib.blake2b(content, digest_size=8).hexdigest())
         for name, each in vars(module).items():
@@ -177,7 +177,7 @@ class _Walk:
             }
             told = (key for key in texts & os.environ.keys() if not key.startswith(_OF_THE_JOB))
             read = {key: os.environ[key] for key in told}
-            # Folders and numbers of jobs are other ones in each attempt.
+            # Folders and numbers of jobs change with each attempt.
             same = (key for key in read if _FRACTION.match(read[key]) or is_reproducible(read[key]))
             self.variables |= {key: read[key] for key in same}
 

@@ -44,7 +44,7 @@ _told: set[tuple[int, str]] = set()
 @observing()
 def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> None:
     """This process takes a role, see `events.RoleTaken`; without a `cluster`, as TF_CONFIG says."""
-    # Who evaluates opens sessions for it, and trains in none.
+    # An evaluator opens sessions to evaluate, and trains in none.
     if _told.isdisjoint({(os.getpid(), role), (os.getpid(), EVALUATOR)}):
         _told.add((os.getpid(), role))
         own = task or str(own_task(os.environ) or "")

@@ -77,7 +77,7 @@ def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
     if other is None or one.spec != other.spec:
         return False
     first, second = (np.frombuffer(each.read(), np.uint8) for each in (one, other))
-    # One buffer that both hold, mostly.
+    # Mostly one buffer, which both hold.
     return first.ctypes.data == second.ctypes.data or np.array_equal(first, second)
 
 

@@ -1,4 +1,4 @@
-"""Random generators that a script keeps for itself: their states, and who shares one."""
+"""Random generators that a script keeps for itself: their states, and which are shared."""
 
 import random
 import types
@@ -143,7 +143,7 @@ def in_bounds(state: Any) -> Any:
 
 
 def form_of(generator: Any) -> str:
-    """How another one is made, see `make`; empty where only its class can."""
+    """How `make` makes such a generator; empty where only its class can make one."""
     kind = type(generator)
     bits = type(_bits(generator)) if kind is np.random.Generator else None
     is_made = kind in _MADE or (bits is not None and _BITS.get(bits.__name__) is bits)

@@ -87,7 +87,7 @@ class StopSignals:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         received = signal.Signals(number)
         if os.getpid() != self._pid:
-            # A forked data worker, which its pool ends so: it is to end, and the training is not.
+            # A forked data worker, which its pool ends in this way: it ends, the training does not.
             signal.signal(received, self._before[received])
             os.kill(os.getpid(), received)
             return

@@ -1,4 +1,4 @@
-"""The trainer's end of a run: what it is asked for, and what it restores."""
+"""The trainer's side of a run: the requests to it, and the state that it restores."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Snapshots:
             self._cadence.postponed(now_ns, self.milestones.short_ns)
 
     def due(self, step: int, now_ns: int, *, waits: bool = False) -> bool:
-        """The hot path; what nobody has asked for `waits` where a better moment is to come."""
+        """The hot path; `waits`: a cut that is not asked for is left to a better moment."""
         planned = self._cadence.asked if waits else self._cadence.due
         return (
             self._beacon.stop() != 0
@@ -192,7 +192,7 @@ class Snapshots:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
-        # One may have come while the cut was taken.
+        # A stop request may have come while the cut was taken.
         name = self._take_request()
         if name is not None:
             reason, durable = "requested", True

@@ -1,4 +1,4 @@
-"""Answers the supervisor's question what all threads of this process do.
+"""Tells the supervisor what all threads of this process do, when it asks.
 
 The answer is written by a handler in C that needs no lock of the interpreter, so
 that it comes also while native code holds on to it.  Forked children inherit it.

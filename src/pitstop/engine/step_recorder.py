@@ -60,7 +60,7 @@ class LossWatch:
         self._reported = False
 
     def note(self, place: _Place, loss: float, optimizer: _Optimizer = dict) -> None:
-        """Looks at the loss of a step; asks about the optimizer once, when it is no number."""
+        """Checks the loss of a step; asks about the optimizer once, when the loss is not finite."""
         if math.isfinite(loss):
             self._recent.append(loss)
         else:
@@ -97,7 +97,7 @@ class Vitals:
                 step_seconds=self.step_seconds,
             )
         )
-        # Not the time on the clock: waiting for a processor is no cost of ours.
+        # Processor time: waiting for a processor is no cost of Pitstop.
         cost_ns = time.thread_time_ns() - before_ns
         self.due_ns = time.monotonic_ns() + max(self._every_ns, int(cost_ns / _MOST_SHARE))
 

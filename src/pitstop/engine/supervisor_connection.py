@@ -1,4 +1,4 @@
-"""The trainer's connection to its supervisor; and what happens when nobody watches any more."""
+"""The trainer's connection to its supervisor; and what happens when the supervisor is gone."""
 
 import os
 import select
@@ -23,7 +23,7 @@ def watch(
     stops: Callable[[], bool] = lambda: True,
     wait: Callable[[float], None] = time.sleep,
 ) -> threading.Thread:
-    """Asks for a stop, in a thread, where nobody has some time after the supervisor's end."""
+    """Asks for a stop, in a thread, if the persister has not soon after the supervisor's end."""
     # A descriptor of its own: the session may close the connection at any time.
     fd = os.dup(connection.fileno())
 
@@ -46,7 +46,7 @@ def watch(
 
 
 class SupervisorConnection:
-    """Sends what nobody answers, and asks what is answered; silent when the supervisor is gone.
+    """Sends messages, and requests that are answered; silent when the supervisor is gone.
 
     Any thread may send: the connection has a lock.
     """

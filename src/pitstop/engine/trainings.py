@@ -92,7 +92,7 @@ class Trainings:
         self._begun.add(number)
         return number
 
-    # -- of a process that goes on after the end of an attempt ------------------------------
+    # -- of a process that outlives an attempt: a notebook -----------------------------------
 
     def follow(self, before: Trainings) -> None:
         self._claimed = before._claimed | before._begun

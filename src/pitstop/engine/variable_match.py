@@ -175,7 +175,7 @@ def _by_name(saved: _Saved, present: _Present, *, some: bool) -> VariableMatch:
         if some:
             return VariableMatch((), tuple(saved))
         if dropped := [item for item in saved if item.dropped]:
-            # Nobody asks for them.
+            # The script does not use them any more.
             lasting = [item for item in saved if not item.dropped]
             without = _by_name(lasting, present, some=some)
             return replace(without, waiting=(*without.waiting, *dropped))

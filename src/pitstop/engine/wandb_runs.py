@@ -45,7 +45,7 @@ class _Rows:
     def has(self, data: Mapping[str, Any], step: int) -> bool:
         if self.goes_on and step < self.there:
             return True
-        # A picture, say, is in the file, or is lost.
+        # Other values, such as pictures, are in the file, or are lost.
         with contextlib.suppress(TypeError, ValueError, OverflowError, RecursionError):
             self.last.append((time.monotonic(), step, json.dumps(data, default=float)))
         return False
@@ -82,7 +82,7 @@ def watch() -> None:
 @observing()
 def _begun(run: Any) -> None:
     there = max(run._local_step, _steps_in_files(run))
-    # One that the script has named may have rows of before our run.
+    # A run that the script has named may have rows from before our run.
     goes_on = run.id in _generated
     if goes_on:
         run._local_step = 0

@@ -81,7 +81,7 @@ def _newest_prefix(folder: Path) -> Path | None:
         key, _, value = line.partition(":")
         if key == "model_checkpoint_path":
             named = folder / value.strip().strip('"')
-            # A folder that was moved keeps the old place in its file.
+            # The file in a folder that was moved names the old place.
             beside = folder / named.name
             return next((each for each in (named, beside) if _index_of(each).is_file()), None)
     found = sorted(folder.glob(f"*{_INDEX_SUFFIX}"))

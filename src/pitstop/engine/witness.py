@@ -1,4 +1,4 @@
-"""What only the trainer can know about its end: exceptions, exits, and who called them."""
+"""What only the trainer can know about its end: exceptions, exits, and the calls of them."""
 
 import atexit
 import builtins
@@ -266,7 +266,7 @@ class Witness:
         frames = list(traceback.walk_tb(trace))
         file, line, function = innermost_user_frame(frames)
         callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
-        # Unlike `str(error)`, its words exist whatever the class does.
+        # Unlike `str(error)`, this works for any class.
         words = traceback.TracebackException(kind, error, trace)
         raised = ExceptionRaised(
             class_name=name_of(kind),

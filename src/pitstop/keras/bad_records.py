@@ -27,7 +27,7 @@ LIST = "skipped-records.txt"
 class BadRecords:
     """Draws the batches of a `fit`, or of its validations, and passes over those that fail.
 
-    More than ten, and one in ten, are no accident: the next one is the script's to meet.
+    After more than ten of them, and one in ten batches, the script gets the next error.
     """
 
     def __init__(self, dataset: Any, *, may_skip: bool, in_validation: bool = False) -> None:

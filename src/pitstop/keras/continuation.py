@@ -174,7 +174,7 @@ class Continuation:
         self.finished_seconds = self._saved.state["time_seconds"]
         self._run.build_missing(self._saved)
         if not self._doubts:
-            # A later `fit` may read it too.
+            # A later `fit` may read from it, too.
             self._prepare_input()
             self._run.input.finish(self._saved)
         self._restore_state()

@@ -1,6 +1,6 @@
 """The Python state of the script behind one `fit`, saved with its cuts.
 
-What goes wrong in here is a name on the list of what is not restored, and never an end.
+An error in here puts a name on the list of what is not restored; it never ends the training.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Runs training steps in the open, layer by layer, and tells which number was first no number.
+"""Runs training steps in the open, layer by layer, and tells which value was first not finite.
 
 The process was started for this, and ends after it.
 """
@@ -23,7 +23,7 @@ _KEPT_CALLBACKS = (
     "callbacks.LearningRateScheduler",
     "callbacks.ReduceLROnPlateau",
 )
-"""They write nothing, and steer the training."""
+"""Callbacks that write nothing, and steer the training."""
 
 
 def silence(callbacks: Iterable[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which saved training a `fit` is, and what becomes of it."""
+"""Which saved training a `fit` is, and how it goes on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -20,7 +20,7 @@ from pitstop.tensorflow import step_memory
 _MOST_SECONDS = 15.0
 _FEWER_STEPS = 3
 _NOISE = 1.002
-_GROWTH = 1.5  # the peak has grown so far: more would not tell the share of a record any better
+_GROWTH = 1.5  # of the peak: enough to tell what one record takes
 _MOST_SHARE = 256
 _OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
 

@@ -1,4 +1,4 @@
-"""Who set `model.stop_training`: the callback, the line, and what it watched."""
+"""What set `model.stop_training`: the callback, the line, and what it watched."""
 
 import sys
 from collections.abc import Callable

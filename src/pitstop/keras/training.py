@@ -1,4 +1,4 @@
-"""The training of this process: which `fit` runs, what it continues, who stopped it."""
+"""The training of this process: which `fit` runs, what it continues, what stopped it."""
 
 import threading
 from collections.abc import Iterator
@@ -149,7 +149,7 @@ class Training:
 
     def _train_nothing(self, model: Any) -> Any:
         if not self.session.settings.stop_returns:
-            # The script has caught what was to end it.
+            # The script has caught the exception that was to end it.
             raise TrainingStopped
         if not self._told_stopped:
             self._told_stopped = True
@@ -165,7 +165,7 @@ class Training:
             REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
         beginning = self._recognition.begin(model, arguments)
         if self.session.settings.export_to:
-            # What it changes is no part of what the training is.
+            # What it changes is not part of the training's identity.
             trainables.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step, beginning.step)

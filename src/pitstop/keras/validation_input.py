@@ -94,7 +94,7 @@ class ValidationInput:
             # The first validation has left its order in the cache.
             collections.deque(self.data if self._created else (), maxlen=0)
             return
-        # Of smaller buffers, only how often they were read counts.  Where the training draws from
+        # With smaller buffers, only the number of readings counts.  Where the training draws from
         # the same shuffle, a state has its seeds counted, too, and those are drawn again.
         is_counted = pipeline.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
         if self._saved_state and not is_counted:

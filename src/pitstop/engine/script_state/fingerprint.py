@@ -83,7 +83,7 @@ class _Pickler(pickle.Pickler):
 
 
 def fingerprint(value: Any) -> str | None:
-    """Changes when the value does; None where nobody can tell."""
+    """Changes when the value does; None where that cannot be told."""
     for kind, tell in _TOLD:
         if isinstance(value, kind):
             return tell(value)
@@ -150,9 +150,9 @@ def _of_text_file(file: io.TextIOWrapper) -> str | None:
     try:
         file.tell()
     except OSError:
-        # Somebody reads line after line.
+        # It is being read line by line.
         return _moved()
-    # It may be one that is read by place.
+    # It may be a file that is read at any position.
     return None
 
 
@@ -203,7 +203,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (io.TextIOWrapper, _of_text_file),
     (types.MappingProxyType, lambda view: _pickled(dict(view))),
 )
-"""What tells of itself where it stands."""
+"""Objects that tell their own position."""
 
 
 def of_process() -> dict[str, str]:

@@ -19,7 +19,7 @@ class Ref(Marked):
 
 @dataclass(frozen=True)
 class Opaque(Marked):
-    """A value that is not carried; `fingerprint` changes when it does, None if nobody can tell."""
+    """A value that is not saved; `fingerprint` changes with it, None where that cannot be told."""
 
     name: str
     fingerprint: str | None = None

@@ -246,7 +246,7 @@ def _place_in(file: Any) -> Position | None:
     try:
         return (file.tell(),)
     except OSError:
-        # Somebody reads line after line.
+        # It is being read line by line.
         return None
 
 

@@ -75,7 +75,7 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
         or holder.is_plain_object(base)
         for base in found.__mro__
     )
-    # What one of the script's own does besides is refilled.
+    # What a constructor of the script does besides is set again.
     makes = getattr(found, "__new__", None)
     is_plainly_made = makes is object.__new__ or isinstance(makes, types.FunctionType)
     return found if plain and is_plainly_made else None
@@ -131,7 +131,7 @@ class Refill:
             return True
         if name in self._baseline or not can_be_made(node, self._modules):
             return False
-        # What names it may name another one by the same name.
+        # A reference to it may mean another object with the same name.
         self._has_made = True
         try:
             self._live[name] = made = make(node, self._modules)

@@ -1,4 +1,4 @@
-"""What a script's Python state was at the begin of a training, is at a cut, and becomes again."""
+"""A script's Python state at the start of a training and at a cut; brought back on a resume."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -102,7 +102,7 @@ class ScriptState:
         walk = self._walk(self._input)
         self._of_input = walk.nodes
         saved, unverified = self._save_changed(walk, encoder)
-        # Small ones in any case: a script without seeds brings along others.
+        # Small ones always: a script without seeds makes other ones each time.
         objects = self._names.objects()
         for name, node in [each for each in walk.nodes.items() if each[0] not in saved]:
             value = objects[name]

@@ -248,7 +248,7 @@ class Walk:
         if function := name_of_function(value):
             return Function(function)
         if found is not None:
-            # Which one it is can be told, and is not carried.
+            # Its identity can be told, but its content is not saved.
             return Opaque(type(value).__qualname__, found.name)
         if kind in _CALLING:
             # What they call, and its arguments, are content of their own.
