@@ -98,7 +98,7 @@ class ClusterLink:
         now = time.monotonic()
         away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
         if away_seconds > _AWAY_SECONDS:
-            # This process was stopped meanwhile, and has not read yet what has come.
+            # This process was suspended, and has not yet read the messages that came in that time.
             self.part.shift(away_seconds)
         return self.part.tick(beat)
 
@@ -107,7 +107,7 @@ class ClusterLink:
             self.part.beat(beat)
 
     def end(self, end: Release) -> None:
-        """Tells those whose turn it is how this run ended; until nobody is awaited."""
+        """Tells the members how this run ended, in their order, until none is awaited."""
         if self.part is not None:
             self.part.end(end)
 

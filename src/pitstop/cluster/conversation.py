@@ -28,11 +28,11 @@ _GREETING = b"pitstop cluster 1\n"
 
 
 class SealBroken(Exception):
-    """What came is not what a member of this cluster wrote next."""
+    """The received bytes are not the next message of a member of this cluster."""
 
 
 def proof(secret: bytes, side: bytes, leader_nonce: bytes, member_nonce: bytes) -> bytes:
-    """What only somebody who knows the secret can answer to these two random numbers."""
+    """The answer to these two random numbers, which only the secret gives."""
     return _mac(secret, b"proof", side, leader_nonce, member_nonce)
 
 

@@ -47,7 +47,7 @@ Orders = list[tuple[Task, ToMember]]
 
 
 class LeaderProgress(Frozen):
-    """In which step the leader's own trainer is; the others are a step away at most.
+    """The step of the leader's own trainer; the others are at most one step away.
 
     `trains`: its steps are under way.  What a step takes, or the last save, is 0 where not known.
     """
@@ -134,7 +134,7 @@ class GangLeader:
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
-        """The trainer of a member is gone, or nobody knows: all are told, itself as well."""
+        """The trainer of a member is gone, or may be: all members are told, this one as well."""
         if task not in self._resume.musters or self.stop_step is not None:
             return []
         over = self._over = messages.GangOver(self._resume.name, str(task), reason)
@@ -192,12 +192,12 @@ class GangLeader:
         if self._ordered_step is not None and progress.entering <= self._ordered_step:
             self._settles_until_seconds = settled_seconds
         elif self._ordered_step is not None and now_seconds >= self._settles_until_seconds:
-            # Some had passed the step before they heard of it.  The next one is agreed on.
+            # Some had passed the step before they heard of it: another step will be agreed on.
             self._ordered_step = None
             return self._ask_save("")
         if now_seconds < self._snapshot_at_seconds:
             return []
-        # A save that not all have by now has failed for one of them.
+        # If not all have it by now, the save has failed for one of them.
         self._agreement = None
         pause_seconds = max(_LEAST_SNAPSHOT_SECONDS, _COST_FACTOR * save_seconds)
         self._snapshot_at_seconds = now_seconds + pause_seconds

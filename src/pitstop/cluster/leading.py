@@ -56,7 +56,7 @@ class GangLeading:
         self.absent[task] = "its supervisor cannot be reached"
 
     def beat(self, task: Task, beat: Beat) -> None:
-        """A member is there; TensorFlow takes one whose trainer is suspended for crashed."""
+        """A member is there; but to TensorFlow, a suspended trainer has crashed."""
         if beat.phase == roster.SUSPENDED:
             self.absent[task] = roster.WAS_SUSPENDED
         else:

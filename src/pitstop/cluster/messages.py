@@ -38,7 +38,7 @@ class Beat(Message):
 
 
 class StopProposal(Message):
-    """To the leader: this member was asked to stop by whom, and so the whole cluster is."""
+    """To the leader: this member was asked to stop, for this reason; so the cluster is to stop."""
 
     reason: str
     now: bool = False
@@ -81,14 +81,14 @@ class Muster(Message):
 
 
 class ResumeProposal(Message):
-    """To a member: it is to read this state, all of it; with an empty mark, there is none."""
+    """To a member: read this whole state; an empty mark stands for no state."""
 
     proposal: Count
     mark: str
 
 
 class ResumeAnswer(Message):
-    """To the leader: it is whole here, or is not."""
+    """To the leader: whether the proposed state is whole on this member."""
 
     proposal: Count
     verified: bool
@@ -112,7 +112,7 @@ class GangRefused(Message):
 
 
 class SaveProposal(Message):
-    """To the leader: this member was asked for a checkpoint, and so are all; of which name."""
+    """To the leader: this member was asked for a checkpoint of this name; all are to save it."""
 
     name: str = ""
 
@@ -167,7 +167,7 @@ class Settled(Message):
 
 
 class LevelReport(Message):
-    """Both ways: the state of a member is not restored exactly, and so is that of nobody."""
+    """Both ways: one member does not restore its state exactly; so no member does."""
 
     reason: str
 
@@ -180,7 +180,7 @@ class MemberDown(Message):
 
 
 class GangOver(Message):
-    """To all members: the gang lost this one, as the first; the trainers of all others end too."""
+    """To all members: the gang has lost this one first; the other trainers end because of it."""
 
     gang: str
     task: str

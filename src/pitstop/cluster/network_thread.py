@@ -42,13 +42,13 @@ class Heard(Frozen):
 
 
 class Parted(Frozen):
-    """The conversation with a task is over; without a `EndReport` before it, it was lost."""
+    """The conversation with a task is over; without an `EndReport` before it, it was lost."""
 
     task: Task
 
 
 class Trouble(Frozen):
-    """Somebody was refused, or the leader cannot be reached: worth a line."""
+    """Something to tell the user: a member was refused, or the leader cannot be reached."""
 
     reason: str
 

@@ -90,7 +90,7 @@ def _told_all(
 
 
 def _problem(agreement: ResumeAgreement) -> str:
-    """Why nobody may go on; empty where all may."""
+    """Why the members may not go on; empty where they may."""
     musters = sorted(agreement.musters.items())
     for task, muster in musters:
         if muster.strays:

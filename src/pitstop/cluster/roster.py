@@ -78,7 +78,7 @@ class ClusterMember(Frozen):
 
     @property
     def works(self) -> bool:
-        """It trains, as far as is known, and does not only serve or evaluate."""
+        """As far as is known, it trains; others only serve or evaluate."""
         return not self.beat.serves and self.task.kind != EVALUATOR
 
 

@@ -151,7 +151,7 @@ def _own(environment: Mapping[str, str], member: str) -> dict[str, Any]:
 
 
 def members(environment: Mapping[str, str]) -> int:
-    """How many processes train together, as TF_CONFIG says; 1 where nothing tells of others."""
+    """How many processes train together, as TF_CONFIG says; 1 where it names no others."""
     try:
         return max(1, len(ClusterSpec.from_json(own_cluster(environment)).trainers))
     except ValueError:

@@ -22,7 +22,7 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.history import BestEpoch, best_of
 
 SUSPENDED = "suspended"  # state of a run whose supervisor or trainer is suspended, as by Ctrl-Z
-NO_ANSWER = "no_answer"  # phase of a run that somebody holds, and who does not say more
+NO_ANSWER = "no_answer"  # phase of a run whose holder does not say more
 # Users see three states of a live run; ending and saving are how it stops.
 _PUBLIC = dict.fromkeys((State.ENDING, State.SAVING, State.SAVED), State.STOPPING)
 

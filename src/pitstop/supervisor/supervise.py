@@ -107,7 +107,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     policy = context.request.restarts
     settings = altered(settings, history.rollbacks, allowed=policy.rollbacks > 0)
     spare = policy.most > 0 and policy.spare is not False
-    # An interpreter waits before it runs the script; what is no interpreter runs at once.
+    # An interpreter waits before it runs the script; other programs run at once.
     can_wait = not context.request.trainer_pid and is_python_program(context.request.command[0])
     request = replace(context.request, settings=replace(settings, spare=spare and can_wait))
     # A script that runs already has made its fingerprint.

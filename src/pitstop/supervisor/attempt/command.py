@@ -152,7 +152,7 @@ class Command:
         self.main.kill(self._descendants())
 
     def check_end(self) -> Iterator[Occurrence]:
-        """Kills, while the attempt ends, what does not end by itself."""
+        """Kills what does not end by itself while the attempt ends."""
         if self._lifecycle.state is not State.ENDING:
             return
         if self._plan.request.kernel:
@@ -160,21 +160,21 @@ class Command:
         elif self.main.grace_passed:
             yield Trigger.TERMINATE_GRACE_PASSED
         elif self.main.killed:
-            # Whatever was forked between our look and our signal.
+            # Processes that were forked between our look and our signal.
             self.kill()
 
     @property
     def last_save_reason(self) -> str:
-        """Why the last snapshot is saved, unless it has a reason of its own."""
+        """The reason for saving the last snapshot, unless the snapshot has its own."""
         return "cadence" if self._wait_status == 0 else "trainer_lost"
 
     def conclude(self) -> tuple[Trigger, ...]:
         found, run = self._found, self._resources.run
         if self._resources.attempt_state.broken is not None:
-            # It failed for the want of another member.
+            # It failed because another member was missing.
             found = replace(found, stop_requested=True)
         if found.role is None and not found.trainer_stopped and run.cluster.over_seconds >= 0:
-            # Nothing goes on when it is run again: its leader has completed.
+            # Another run would do nothing: its leader has completed.
             found = replace(found, stop_requested=False)
         verdict = decide(found, self._wait_status)
         self.exit_code = verdict.exit_code

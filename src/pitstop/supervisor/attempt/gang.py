@@ -16,10 +16,10 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, Stop
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 
 _FORM_SECONDS = 60.0
-"""For the trainers of all members to be there: TensorFlow has made them wait for each other."""
+"""For all trainers to appear: TensorFlow has made them wait for each other."""
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
-"""For another member to tell that its trainer is gone, of which TensorFlow makes an exception."""
+"""For another member to report a lost trainer, which raises an exception here."""
 _REPEAT_SECONDS = 1.0
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
@@ -41,7 +41,7 @@ _ONE_SCRIPT = events.Notice(
 
 
 class GangPart:
-    """One attempt of a member.  Of a run that trains alone, nothing happens here."""
+    """One attempt of a member; does nothing for a run that trains alone."""
 
     def __init__(
         self, plan: AttemptPlan, resources: AttemptResources, restoring: Restoring
@@ -90,7 +90,7 @@ class GangPart:
 
     @property
     def assembles(self) -> bool:
-        """Whether its trainer can do nothing but wait for those of all others."""
+        """Whether its trainer waits for the trainers of all others."""
         return self._assembles and self._beacon.phase() is Phase.STARTING
 
     @property
@@ -138,7 +138,7 @@ class GangPart:
         if leads and (self._plan.history.gangs or self.assembles):
             gone = leads.gone_for_good(launched=bool(self._plan.request.launcher_pid))
         if gone and not (self._over or self.has_stopped):
-            # TensorFlow would wait for it, before the script says anything; and no restart helps.
+            # TensorFlow would wait for it, before the script prints anything; no restart helps.
             self._over = True
             yield from self._end(f"{gone}: its run has ended")
         if not self._task:
@@ -233,12 +233,12 @@ class GangPart:
     def _obey(self, order: ToMember) -> Iterator[Occurrence]:
         match order:
             case messages.ResumeProposal() if self._waits_since is not None:
-                # From here on it takes as long as it takes to read the state.
+                # From here on there is no limit: to read the state takes its time.
                 self._proposal, self._proposed = order, True
             case messages.GangReady():
                 yield from self._ready(order)
             case messages.GangRefused(reason) if self._waits_since is not None:
-                # The others end too, for the same reason: none of them is a loss to it.
+                # The others end for the same reason: their ends are no losses.
                 self._over = True
                 yield from self._go_alone(reason, is_refused=True)
             case messages.Settled(mark):
@@ -338,7 +338,7 @@ class GangPart:
         self._over = True
         if task == self._task:
             if self._gang and not self._down and self._resources.lifecycle.is_calm:
-                # It is still there, and the others have gone: it was suspended, or out of reach.
+                # This member is there; the others went on while it was suspended or out of reach.
                 yield self._given_up(reason)
                 yield Trigger.HUNG
             return

@@ -28,9 +28,9 @@ _WORKER_LOST = "worker_lost"
 _WITHOUT_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 _BACK_SECONDS = 60.0
-"""For a worker to be started again by whoever had started it; TensorFlow waits without end."""
+"""For a worker to be started again from outside; TensorFlow would wait for ever."""
 _SESSIONS = ("member", "monitored_session")
-"""The roles of who has a session of TensorFlow's, or is about to have one."""
+"""The roles of members that have a session of TensorFlow's, or are about to have one."""
 _WITHOUT_STEPS = 10  # so many more, where other workers may be at work
 
 
@@ -91,7 +91,7 @@ class Membership:
     def tick(self) -> Iterator[Occurrence]:
         awaited = self._desk.has_waiting and self._workers_until_seconds is None
         if awaited and self._resources.attempt_state.saves_itself:
-            # It has seen a stop that nobody was asked for here, as one of the script's own.
+            # It has seen a stop that this run was not asked for, such as the script's own.
             self._end_session()
         if self._cluster.part is None:
             return
@@ -113,7 +113,7 @@ class Membership:
             return
         waits = lost.stores or progress.phase is Phase.WAITING
         if progress.step != lost.step and lost.stores:
-            self._lost = None  # What was lost is only the word of it.
+            self._lost = None  # The training goes on: only its connection was lost.
         elif progress.step != lost.step or not waits:
             self._lost = replace(lost, at_seconds=now, step=progress.step)
         elif now - lost.at_seconds >= self._patience_seconds(lost, progress.step_seconds):
@@ -122,7 +122,7 @@ class Membership:
             code = _STORE_LOST if lost.stores else _WORKER_LOST
             yield events.Notice(code, f"{reason}: ending it.")
             if self._launched and not lost.stores:
-                # Nobody starts it again, and no other attempt could begin without it.
+                # It is not started again, and no attempt could begin without it.
                 yield StopAsked(events.StopRequested("cluster", "now", reason=reason))
             else:
                 yield Trigger.HUNG
@@ -151,9 +151,9 @@ class Membership:
             yield Trigger.HUNG
 
     def _end_without_leader(self) -> Iterator[Occurrence]:
-        """Ends who remains when the leader has completed, and can take no step without it.
+        """Ends this run if its leader has completed, and it can take no step without the leader.
 
-        That is a worker that trains together with it, or whose session has not begun.
+        That holds for a worker that trains together with the leader, or has no session yet.
         """
         role, over_seconds = self._resources.attempt_state.role, self._cluster.over_seconds
         waits = role and role.role in _SESSIONS and not self._resources.beacon.progress().step
@@ -164,11 +164,11 @@ class Membership:
             )
 
     def suspend(self) -> None:
-        """Tells the others that nothing will be heard for a while, which is no reason to end."""
+        """Tells the others that this run will be silent for a while, and has not ended."""
         self._cluster.beat_now(self._beat(SUSPENDED))
 
     def hands_on(self, event: events.StopRequested) -> bool:
-        """Whether somebody was asked to end in order, so that no signal is needed."""
+        """Whether a process was asked to end in order, so that no signal is needed."""
         follows, attempt_state = self._cluster.follows, self._resources.attempt_state
         if attempt_state.saves_itself:
             self._end_session()

@@ -1,4 +1,4 @@
-"""The parts of an attempt, connected; none of them knows who handles what it tells."""
+"""The parts of an attempt, connected; none of them knows what handles its occurrences."""
 
 import os
 import time
@@ -27,11 +27,11 @@ from pitstop.supervisor.stops.stop_condition import ConditionWatch
 _VERDICT_SECONDS = 3.0  # A supervisor that is out of reach is given up before that
 _TURN_SECONDS = 0.05
 _SAVE_PATIENCE_SECONDS = 10.0
-"""What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
+"""The longest wait for the last save; the grace time, if that is shorter."""
 
 
 class AttemptParts:
-    """Everything that tells of something, and that something can be done with."""
+    """All parts that report occurrences or act on them."""
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ class AttemptPlan(Frozen):
         return self.request.kernel and phase is Phase.BETWEEN_FITS
 
     def is_served(self, found: AttemptState) -> bool:
-        """Whether a process that hosts its trainings has no more to do with them.
+        """Whether a process that hosts trainings has ended them.
 
         However it goes from then on, it is no failure: a kernel is killed, Ray's workers return 1.
         """
@@ -142,7 +142,7 @@ class RunContext(Frozen):
 
     @cached_property
     def preemption(self) -> PreemptionWatch:
-        """What a notice says, and when it began, counts for all attempts."""
+        """The watch for preemption notices, which lasts over all attempts."""
         from pitstop.supervisor.stops.cloud import PreemptionWatch
 
         watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
@@ -210,7 +210,7 @@ def start(plan: AttemptPlan, resources: AttemptResources) -> RunningCommand:
     except PitstopError:
         resources.persister.finish()
         raise
-    # At once: what happens before it looks first is not seen.
+    # At once: it does not see what happens before its first look.
     observer = Observer(main.pid)
     resources.tee.started()
     if not plan.request.kernel:

@@ -19,7 +19,7 @@ from pitstop.supervisor.terminal.output import ChannelEnds, open_channels
 
 _LOOK_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30
-"""Less than this left, and there is none: it would take some hundred MB of it."""
+"""With less memory left there is no spare process: it would take some hundred MB."""
 
 
 class SparePlan(Frozen):
@@ -45,7 +45,7 @@ class _Started(Frozen):
     started_seconds: float
 
     def says_ready(self) -> bool:
-        """Once, when it has imported everything; it says nothing where that failed."""
+        """Called once, when it has imported everything; never where that failed."""
         with contextlib.suppress(OSError):
             return bool(self.connection.recv(1, socket.MSG_DONTWAIT))
         return False
@@ -62,7 +62,7 @@ class _Started(Frozen):
         self._let_go()
 
     def release(self) -> int:
-        # One that dies now is a trainer that has died.
+        # From now on its death is that of a trainer.
         with contextlib.suppress(OSError):
             self.connection.sendall(b".")
         self._let_go()
@@ -102,7 +102,7 @@ class Spare:
             yield SpareReady(found.pid, round(now_seconds - found.started_seconds, 3))
 
     def _start(self, plan: SparePlan) -> None:
-        # Where the machine refuses it, there is none.
+        # If the machine refuses it, there is no spare process.
         with contextlib.suppress(OSError):
             if plan.imports.exists():
                 self._started = _start(plan, self._program, self._signal_mask)

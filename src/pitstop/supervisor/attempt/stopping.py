@@ -24,7 +24,7 @@ _NEVER = float("inf")
 
 
 class Stopping:
-    """Looks for reasons to stop, hears those of others, and keeps to the deadline."""
+    """Looks for reasons to stop, takes requests from others, and keeps the deadline."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Stopping:
         return mirroring.patience_seconds(waited, self._plan.request.grace_seconds, left)
 
     def resumed(self, away_seconds: float) -> None:
-        """The attempt was suspended; the time away counts for nothing."""
+        """The attempt was suspended; this time does not count."""
         self._stop_at += away_seconds
 
     @property

@@ -146,7 +146,7 @@ class Supervision:
                         self._perform(handler(each) or ())
 
     def _record(self, event: Event) -> Iterator[Occurrence]:
-        """The way of every event to the journal, and what follows from it."""
+        """Records an event in the journal, and yields what follows from it."""
         parts = self._parts
         if (told := parts.job.heard(event)) is not None:
             yield told

@@ -1,4 +1,4 @@
-"""Who may train in an attempt, one process at a time, and what it is given."""
+"""Which process may train in an attempt, one at a time, and what it is given."""
 
 import os
 import time
@@ -50,7 +50,7 @@ class TrainerReception:
         connection, hello = asked.connection, asked.hello
         closed, new = self._closed_to_others, hello.pid != self.slot.pid
         if not self._lifecycle.is_live:
-            # Also the one that trained: it may have said so again just before its end.
+            # Also the one that trained: it may have reported again just before its end.
             refuse(connection, "the run is ending")
         elif self.slot.connected and not self._makes_way(hello.pid):
             refuse(connection, f"process {self.slot.pid} already trains in this run")
@@ -69,7 +69,7 @@ class TrainerReception:
 
     @property
     def step_to_save(self) -> int | None:
-        """The step that a checkpoint has which is asked for now; None if nobody trains."""
+        """The step of a checkpoint that is asked for now; None if no process trains."""
         progress = self._resources.beacon.progress()
         saves_itself = self._resources.attempt_state.saves_itself
         if not self.slot.connected or progress.phase is Phase.STARTING or saves_itself:
@@ -80,8 +80,8 @@ class TrainerReception:
         """`split`: the run sees one of several workers, and has said so."""
         while self._pending and time.monotonic() >= self._pending[0][1]:
             asked, _ = self._pending.pop(0)
-            # Which of them would be the first to say so the next time is anybody's guess: from
-            # now on nobody but the one that is there is saved.
+            # It is not certain which of them would report first the next time: from now on only
+            # the present one is saved.
             if not self._closed_to_others:
                 self._closed_to_others = True
                 yield from () if split else (TRAINS_BESIDE,)

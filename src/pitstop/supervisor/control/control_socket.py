@@ -31,7 +31,7 @@ class ControlSocket:
         self.path = _socket_folder(environment, len(name)) / name
         _sweep(self.path.parent)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Under another name until it listens: others take one that does not for a dead one's.
+        # Under another name until it listens: others remove sockets on which nobody listens.
         draft = self.path.with_suffix(".new")
         self._socket.bind(str(draft))
         draft.chmod(0o600)
@@ -59,7 +59,7 @@ class ControlSocket:
             sock, _ = self._socket.accept()
         except OSError:
             return None
-        # A client that takes no answer must not hold the run up.
+        # A client that does not read its answer must not delay the run.
         sock.settimeout(_PATIENCE_SECONDS)
         return Connection(sock)
 
@@ -69,7 +69,7 @@ class ControlSocket:
 
 
 def peer_of(connection: Connection) -> tuple[int, int]:
-    """Process id and user of who is at the other end, as the kernel knows them."""
+    """Process id and user of the other end, from the kernel."""
     data = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
     return pid, uid
@@ -79,7 +79,7 @@ def _sweep(folder: Path) -> None:
     """Removes the sockets of supervisors that were killed."""
     for path in folder.glob("*.sock"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            # One that lives but does not answer, because it is paused, must not hold us up.
+            # A suspended one, which does not answer, must not delay us.
             probe.setblocking(False)
             try:
                 probe.connect(str(path))

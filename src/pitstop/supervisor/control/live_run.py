@@ -27,7 +27,7 @@ from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.status import NO_ANSWER, SUSPENDED, Status, stored_status
 
 ANSWER_SECONDS = 1.5
-"""What a supervisor has for an answer: it looks for clients several times a second."""
+"""The time for an answer: a supervisor looks for clients several times a second."""
 _ASKED_AT_ONCE = 32
 _POLL_SECONDS = 0.05
 _Answer = TypeVar("_Answer", bound=messages.Message)
@@ -153,7 +153,7 @@ def status_of(folder: RunFolder) -> Status:
     if record is None:
         return stored_status(folder)
     if _is_suspended(record):
-        # Who is suspended does not answer.
+        # A suspended supervisor does not answer.
         return replace(stored_status(folder), state=SUSPENDED, supervisor_pid=record.pid)
     try:
         live = LiveRun.find(folder)
@@ -164,13 +164,13 @@ def status_of(folder: RunFolder) -> Status:
         return _held_status(folder, record, "running")
     if not is_locked(folder.lock):
         return stored_status(folder)
-    # Who holds a run here, and does not listen, saves what a supervisor has left.
+    # A process that holds the run and does not listen saves what a supervisor has left.
     is_here = record.host == socket.gethostname()
     return _held_status(folder, record, "stopping" if is_here else "running")
 
 
 def _held_status(folder: RunFolder, record: LockRecord, state: str) -> Status:
-    """A run without an end is under way, though its holder says nothing."""
+    """A run without an end is under way, even if its holder does not answer."""
     stored = replace(stored_status(folder), supervisor_pid=record.pid, phase=NO_ANSWER)
     return stored if stored.exit_code is not None else replace(stored, state=state)
 

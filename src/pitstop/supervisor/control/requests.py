@@ -143,7 +143,7 @@ class RequestDesk:
 
 
 class ClientReception:
-    """Clients that have not said yet who they are, and command-line clients."""
+    """Clients that have not yet said what they are, and command-line clients."""
 
     def __init__(self, event_loop: EventLoop, control: ControlSocket, desk: RequestDesk) -> None:
         self._event_loop = event_loop
@@ -188,7 +188,7 @@ class ClientReception:
             case messages.Hello() as hello:
                 self._clients.discard(client)
                 self._event_loop.forget(client)
-                # What the kernel says, unless the process lives among other process ids.
+                # As the kernel says, unless the process is in another pid namespace.
                 pid = peer_of(client)[0] or hello.pid
                 yield occurrences.TrainingAsked(client, replace(hello, pid=pid))
 

@@ -99,7 +99,7 @@ class HangMonitor:
         )
 
     def _is_busy(self, now_seconds: float, pid: int) -> bool:
-        """Whether its processes do anything; not looked at while there is progress."""
+        """Whether its processes do anything; not asked while there is progress."""
         if not watchdog.is_suspicious(self._silence, self._policy.after_seconds):
             self._work = None
             return False
@@ -113,7 +113,7 @@ class HangMonitor:
         return computed or moved_bytes - before[2] >= _BUSY_BYTES_PER_SECOND * seconds
 
     def _dead_workers(self, progress: Progress) -> list[WorkerDied]:
-        # A pool is made for every epoch: what an earlier one lost holds nobody up.
+        # Each epoch has its own pool: a worker that died in an earlier one delays nothing.
         return [event for epoch, event in self._dead if epoch == _epoch_of(progress)]
 
     # -- a standstill ------------------------------------------------------------
@@ -161,7 +161,7 @@ class HangMonitor:
         return (event,) if action == "warn" else (event, Trigger.HUNG)
 
     def _too_early(self, found: Standstill) -> bool:
-        """Whether a dead worker made us impatient, and it is something else that takes time."""
+        """Whether the patience was short for a dead worker, and something else takes the time."""
         last = self._silence.last
         if last is None or not last.worker_died or found.doing in ("worker", "input", "step"):
             return False

@@ -120,7 +120,7 @@ def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
 
 
 def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
-    """Whether the silence is too long; an endless loop is so at last, though it computes."""
+    """Whether the silence is too long; in the end also for an endless loop, which computes."""
     look = silence.last
     if look is None or look.stopped or after_seconds <= 0:
         return False

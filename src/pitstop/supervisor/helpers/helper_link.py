@@ -160,7 +160,7 @@ class PersisterLink(HelperLink):
         self._finishing = False
 
     def close(self) -> None:
-        """Waits for one that was asked to finish; another one ends the run in our stead."""
+        """Waits for one that was asked to finish; any other one ends the run by itself."""
         if self._finishing:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)

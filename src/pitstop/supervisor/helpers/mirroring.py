@@ -74,7 +74,7 @@ class MirrorLink(HelperLink):
 def _end(pid: int) -> None:
     """Waits for a child for a while, then kills it; one that was collected is left alone."""
     with contextlib.suppress(ChildProcessError):
-        # Not a child of ours any more: another process may have got the number.
+        # No child of ours any more: another process may have its number.
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if not wait_for_exit(pid, _EXIT_SECONDS):
             os.kill(pid, signal.SIGKILL)

@@ -169,7 +169,7 @@ class Restoring:
         self._asking, self._wanted = None, ""
 
     def _become_ready(self, newest: str = "") -> Iterator[Occurrence]:
-        """It is known what there is to restore; nothing without a name."""
+        """The restore point is known; an empty name stands for none."""
         if newest:
             self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True

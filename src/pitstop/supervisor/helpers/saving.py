@@ -101,7 +101,7 @@ class Persisting(Frozen):
 
 
 class Saving:
-    """The persister of an attempt, and when it is asked for what."""
+    """Asks the persister of an attempt to save, at the right times."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Saving:
         losses: Losses,
         patience_seconds: float,
     ) -> None:
-        """`patience_seconds`: what the last save may take until nobody need wait for it."""
+        """`patience_seconds`: the longest wait for the last save."""
         self._event_loop = event_loop
         self._persister = persister
         self._restoring = restoring

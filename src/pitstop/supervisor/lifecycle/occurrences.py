@@ -18,7 +18,7 @@ from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 
 
 class Told(Frozen):
-    """Base of what only the loop is told."""
+    """Base of what is told to the loop alone."""
 
 
 class StopAsked(Told):
@@ -108,7 +108,7 @@ class EventLoop:
     def turn(self, timeout_seconds: float) -> Iterator[Occurrence]:
         """Waits until something can be read; the caller handles each before the next."""
         for key, _ in self._selector.select(timeout_seconds):
-            # What an earlier source told may have made somebody forget this one.
+            # A handler of an earlier source may have made the loop forget this one.
             if self._selector.get_map().get(key.fd) is key:
                 yield from key.data() or ()
 

@@ -15,7 +15,7 @@ from pitstop.observation.schedulers import Question
 from pitstop.supervisor.processes.process import StandardStreams, spawn
 
 PATIENCE_SECONDS = 2.0
-"""How long the end of an attempt waits for an answer; it is asked while the state is saved."""
+"""How long the end of an attempt waits for an answer; the state is saved in that time."""
 
 _LEAST_SECONDS = 0.1
 _MOST_BYTES = 1 << 16
@@ -88,7 +88,7 @@ def _start(program: str, question: Question, environment: Mapping[str, str]) -> 
 def _collect(asked: list[_Asked], until_seconds: float) -> None:
     """Reads what they print until all have ended or the time is up; leaves none running."""
     waiting = {each.fd: each for each in asked}
-    # What has been said by now is heard, however long the state took to be saved.
+    # Answers that have come by now are read, even if the save took long.
     until_seconds = max(until_seconds, time.monotonic() + _LEAST_SECONDS)
     while waiting and (left_seconds := until_seconds - time.monotonic()) > 0:
         ready, _, _ = select.select(list(waiting), [], [], left_seconds)

@@ -92,7 +92,7 @@ class TrainerProcess(WatchedProcess):
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         strays = list(descendants)
         if self.exit is None:
-            # The group at once, and one by one who left it for a session of its own.
+            # The group at once; processes that left it for their own session one by one.
             strays = [pid for pid in strays if _group_of(pid) != self.pid]
             own_process.send_to_group(number, self.pid)
         own_process.send(number, strays)
@@ -176,7 +176,7 @@ class AdoptedProcess(WatchedProcess):
             self.exit = Exit(self.pid, status, None)
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
-        """Takes no note of the supervisor's own children."""
+        """Ignores the supervisor's own children."""
 
     def suspend(self) -> None:
         """Its own shell stops it; nothing to do."""

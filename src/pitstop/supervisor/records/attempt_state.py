@@ -21,7 +21,7 @@ class AttemptState(Frozen):
     """
 
     stop_requested: bool = False
-    stop_sources: frozenset[str] = frozenset()  # who has asked for a stop
+    stop_sources: frozenset[str] = frozenset()  # the sources that have asked for a stop
     bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None
     script_ended: bool = False
     raised: bool = False  # an exception has ended the script; its process may still be there
@@ -50,7 +50,7 @@ class AttemptState(Frozen):
 
     @property
     def stop_asked_here(self) -> bool:
-        """Whether somebody has asked this run itself, and not only its leader."""
+        """Whether this run itself was asked to stop, and not only its leader."""
         return bool(self.stop_sources - {"cluster"})
 
     @property

@@ -1,4 +1,4 @@
-"""Everything that happens in an attempt passes here: to disk, to memory, to the user."""
+"""Takes each event of an attempt: to disk, to memory, to the user."""
 
 import time
 from collections import deque

@@ -224,7 +224,7 @@ def digest_of(path: Path) -> str:
 def of_new_runs(environment: Mapping[str, str]) -> str:
     """The entropy that a new run is told to begin with, as by a drill."""
     told = environment.get(ENV_ENTROPY, "")
-    # Inside of a run, its own stands there, and who has taken it.
+    # Inside of a run, the variable has its own entropy, and the process that has taken it.
     return told if told.isalnum() else ""
 
 

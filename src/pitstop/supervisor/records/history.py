@@ -1,4 +1,4 @@
-"""What the attempts before left behind that a new one needs.  Pure."""
+"""What a new attempt needs to know of those before.  Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
 
 def _was_lost(own: Sequence[Entry]) -> bool:
     told = [entry.event for entry in own]
-    # The second is the persister's word, which then saves in the supervisor's stead.
+    # The second one comes from the persister, which then saves without a supervisor.
     ended = any(
         isinstance(each, events.AttemptEnded)
         or (isinstance(each, events.StopRequested) and each.source == "supervisor_lost")
@@ -151,7 +151,7 @@ def batch_parts(entries: Sequence[Entry]) -> int:
 
 
 def _start_from(entries: Sequence[Entry]) -> str:
-    """What the last attempt named that took weights over; one that was refused does not count."""
+    """The weights that the last attempt started from; refused attempts do not count."""
     taken = {
         each.attempt
         for each in entries

@@ -153,7 +153,7 @@ def _stop_line(event: events.StopRequested) -> str:
 
 def _place(event: events.Restored | events.NonFiniteLoss) -> str:
     if event.epoch == 0 and event.step_in_epoch == event.step:
-        return f"step {event.step}"  # all that is known of a loop of the script's own
+        return f"step {event.step}"  # more is not known of a custom loop
     return f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
 
 

@@ -25,7 +25,7 @@ from pitstop.supervisor.restarts.rollbacks import (
 HANG = "hang_or_stall"
 MEMBER = "worker_lost"
 FAILED_READ = "Input/output error"
-"""A bad disk says it, and so does a mount of a server or of an object store that will be back."""
+"""A bad disk gives this error, and so does a mount whose server will be back."""
 
 _TWICE = 2
 _OFTEN = 6
@@ -49,7 +49,7 @@ BRAKE: Mapping[str, int] = {
     "unknown": _TWICE,
 }
 _AT_ONCE = frozenset({"killed_from_outside", "host_oom_killed", "native_crash", HANG})
-"""The causes that wait for nobody: the first of them in a row is followed by an attempt at once."""
+"""After the first such failure in a row, the next attempt starts without a wait."""
 
 CauseOf = Callable[[Path], str]  # the cause that ended the last attempt of the run in a folder
 
@@ -90,7 +90,7 @@ class Decision(Frozen):
 
 
 def most_in_a_row(failure: AttemptFailure) -> int | None:
-    """How often it may come back without a new step; None for what is not tried again."""
+    """How often it may come back without a new step; None for causes that are not retried."""
     most = _OFTEN if failure.may_pass else BRAKE.get(failure.cause)
     return min(most, _TWICE) if most and failure.by_itself else most
 

@@ -87,7 +87,7 @@ def in_words(found: Sequence[Difference]) -> str:
 
 
 def as_event(found: Sequence[Difference]) -> tuple[EnvironmentChanged, ...]:
-    """The event of another command that is taken all the same."""
+    """The event that says that another command continues the run."""
     if not found:
         return ()
     before = "; ".join(f"{each.name} {each.before or _NONE}" for each in found)
@@ -208,7 +208,7 @@ def is_moved(before: StartedCommand, now: StartedCommand, *, mirrored: bool) -> 
 
 
 def admit(request: RunRequest, folder: RunFolder) -> None:
-    """Raises `CommandChanged` where the saved state is another command's, and nobody means that."""
+    """Raises `CommandChanged` where the saved state is another command's, without --take."""
     # Each training of a notebook is known by what it is, whichever kernel runs it.
     meant = request.kernel or request.settings.take or request.settings.force
     found = () if meant else changes_of(request, folder)

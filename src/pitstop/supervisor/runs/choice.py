@@ -85,7 +85,7 @@ def _same_script(runs: Sequence[RunFolder], now: StartedCommand) -> RunFolder | 
 def _new_line(path: Path, runs: Sequence[RunFolder], now: StartedCommand) -> str:
     if not runs:
         return f"a new run, {path}."
-    # The one that differs least is the one that the user thinks of.
+    # The user most likely means the run that differs least.
     found = [(admission.changes_since(run, now), run.path) for run in runs]
     changed, nearest = min(found, key=lambda each: len(each[0]))
     return f"a new run, {path}; {nearest} is a different run ({in_words(changed)})."

@@ -1,4 +1,4 @@
-"""What `pitstop run` is asked to do, and what came of it."""
+"""What `pitstop run` is asked to do, and its result."""
 
 from dataclasses import field
 from pathlib import Path

@@ -96,7 +96,7 @@ class GoogleCloud(Cloud):
                 continue
             ends_at_seconds = self._ends_at_seconds.get(path)
             if ends_at_seconds is None:
-                # One that stands when we come has no beginning, and may be an hour old.
+                # An event that was there at our first look may be an hour old.
                 whole = path in self._ends_at_seconds and self._gpus.exists()
                 ends_at_seconds = now_seconds + (
                     question.gpu_seconds if whole else question.seconds
@@ -207,7 +207,7 @@ def pause_seconds(interval_seconds: float, failures: int) -> float:
 
 
 class PreemptionWatch:
-    """Follows what one cloud says; without a cloud it asks nobody.
+    """Follows the notices of one cloud, if there is one.
 
     Its thread replaces `_notice` as a whole, and sets `_problem` once for each outage.
     """
@@ -221,7 +221,7 @@ class PreemptionWatch:
         self._warned = ""
         self._closing = threading.Event()
         if cloud is not None:
-            # A daemon: a question under way holds nobody up.
+            # A daemon: a question under way must not delay the exit.
             threading.Thread(
                 target=self._follow, args=(cloud,), name="pitstop-preemption", daemon=True
             ).start()

@@ -69,7 +69,7 @@ _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 class ReceivedSignal(Frozen):
     """A signal that arrived; `sender_pid` is None when the kernel, or the terminal, sent it.
 
-    `action`: what it is to do; None for one that is no business of the user's.
+    `action`: what it is to do; None for one that does not concern the user.
     """
 
     signal: signal.Signals

@@ -145,7 +145,7 @@ _USAGE = {
 
 
 class ConditionWatch:
-    """One `--stop-when`, `--on-nan rollback`, and whoever waits for the end of an epoch."""
+    """One `--stop-when`, `--on-nan rollback`, and requests to stop at the end of an epoch."""
 
     def __init__(
         self, text: str, before: Iterable[Event] = (), *, rolls_back: bool = False

@@ -1,4 +1,4 @@
-"""Looks for the reasons to stop that nobody reports: a file, the clock, the cloud."""
+"""Looks for reasons to stop that are not reported: a file, the clock, the cloud."""
 
 import contextlib
 import stat
@@ -19,7 +19,7 @@ MARGIN_SECONDS = 2.0  # for everything that is not measured: noticing, exiting, 
 
 _RESERVE_SECONDS = 0.5
 _LEAST_TERMINATE_SECONDS = 0.2
-# One may be under way when the last one is asked for.
+# A save may be under way when the last one is asked for.
 _SAVES = 2
 _READ_BYTES = 1000
 _LOOK_SECONDS = 0.25
@@ -136,7 +136,7 @@ class StopSources:
         return replace(wait, seconds=max(0.0, min(wait.seconds, left)))
 
     def terminate_seconds(self, save_seconds: float) -> float:
-        """The time from a SIGTERM to the SIGKILL, with the same in mind."""
+        """The time from a SIGTERM to the SIGKILL, cut in the same way."""
         if self.limit is None:
             return TERMINATE_GRACE_SECONDS
         left = self.limit.last_call(save_seconds) - time.monotonic()

@@ -201,7 +201,7 @@ class Tee(OutputPipes):
         os.close(source)
 
     def _pass_on(self, target: int, data: bytes) -> bool:
-        """Whether somebody reads: a `tee` that Ctrl-C ends must not cost the present step."""
+        """Whether the output has a reader: a `tee` that Ctrl-C ends must not cost this step."""
         try:
             self._screen.write(target, data)
         except OSError:

@@ -150,7 +150,7 @@ class Screen:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            # Our own words are not worth failing for.
+            # A failure to write our own lines must not end the run.
             with contextlib.suppress(OSError):
                 job()
 
@@ -206,5 +206,5 @@ def write_all(fd: int, data: bytes) -> None:
         try:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
-            # Whoever shares our output has made it so; it is to wait all the same.
+            # Another user of our output has made it non-blocking; we wait all the same.
             select.select([], [fd], [])
