@@ -36,9 +36,9 @@ GLOBAL_KILLED = "Out of memory: Killed process 77 (my, odd (name)) total-vm:1kB,
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (SUMMARY, OomKill(4225, "python", "/jobs/a", False)),
-        (KILLED, OomKill(4225, "python", "", False)),
-        (GLOBAL_SUMMARY, OomKill(77, "my, odd (name)", "/user.slice", True)),
+        (SUMMARY, OomKill(4225, "/jobs/a", False)),
+        (KILLED, OomKill(4225, "", False)),
+        (GLOBAL_SUMMARY, OomKill(77, "/user.slice", True)),
         ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", None),
         ("python[77]: segfault at 0 ip 00007f sp 00007f error 4 in libc.so.6", None),
         ("Tasks in /jobs/a killed as a result of limit of /jobs", None),

@@ -8,11 +8,10 @@ from pitstop.record import Frozen
 
 
 class Mount(Frozen):
-    """A mounted file system; `device` is "major:minor", `root` the part of it that is seen."""
+    """A mounted file system; `root` is the part of it that is seen."""
 
     path: str
     kind: str
-    device: str
     read_only: bool
     root: str = "/"
     super_options: frozenset[str] = frozenset()
@@ -60,7 +59,6 @@ def mounts(mountinfo: str) -> list[Mount]:
                 Mount(
                     path=_unescape(fields[4]),
                     kind=kind[0],
-                    device=fields[2],
                     read_only="ro" in fields[5].split(","),
                     root=_unescape(fields[3]),
                     super_options=frozenset(kind[-1].split(",")),

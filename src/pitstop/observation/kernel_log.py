@@ -18,11 +18,10 @@ _STAMP_FIELD = 2  # index of the microseconds since the boot in a record's prefi
 
 _SUMMARY = re.compile(
     r"oom-kill:constraint=(?P<constraint>\w+),.*?"
-    r"task_memcg=(?P<cgroup>[^,]*),task=(?P<command>.*),pid=(?P<pid>\d+),uid=\d+"
+    r"task_memcg=(?P<cgroup>[^,]*),task=.*,pid=(?P<pid>\d+),uid=\d+"
 )
 _KILLED = re.compile(
-    r"(?P<scope>Memory cgroup out of memory|Out of memory): "
-    r"Killed process (?P<pid>\d+) \((?P<command>.*?)\)"
+    r"(?P<scope>Memory cgroup out of memory|Out of memory): Killed process (?P<pid>\d+) \("
 )
 _FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
 
@@ -41,12 +40,11 @@ class KernelMessage(Frozen):
 class OomKill(Frozen):
     """One line of the kernel log about a process killed for memory.
 
-    `pid`: as the kernel counts, which differs inside a pid namespace.  `command`: the first 15
-    characters of its name.  `cgroup`: empty when this line does not name it.
+    `pid`: as the kernel counts, which differs inside a pid namespace.  `cgroup`: empty when this
+    line does not name it.
     """
 
     pid: int
-    command: str
     cgroup: str
     whole_machine: bool
 
@@ -54,10 +52,10 @@ class OomKill(Frozen):
 def parse_oom_kill(line: str) -> OomKill | None:
     if match := _SUMMARY.search(line):
         whole_machine = match["constraint"] != "CONSTRAINT_MEMCG"
-        return OomKill(int(match["pid"]), match["command"], match["cgroup"], whole_machine)
+        return OomKill(int(match["pid"]), match["cgroup"], whole_machine)
     if match := _KILLED.search(line):
         whole_machine = match["scope"] == "Out of memory"
-        return OomKill(int(match["pid"]), match["command"], "", whole_machine)
+        return OomKill(int(match["pid"]), "", whole_machine)
     return None
 
 
