@@ -1,4 +1,4 @@
-"""Which run, or which launch, a command is about."""
+"""The run, or the launch, that a command is for."""
 
 from pathlib import Path
 

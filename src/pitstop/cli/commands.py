@@ -73,14 +73,14 @@ def exit_code_of(error: PitstopError) -> int:
 
 
 def _wants_json(arguments: Sequence[str] | None) -> bool:
-    """Whether a program is to read what comes; a script's own options do not count."""
+    """Whether the output is for a program; a script's own options do not count."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
 def call(arguments: Sequence[str] | None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # An arrow that an old terminal lacks is no reason to say nothing at all.
+        # A terminal that lacks a character still gets the rest of the line.
         sys.stdout.reconfigure(errors="replace")
     try:
         code: int = cli.main(arguments, prog_name="pitstop", standalone_mode=False)

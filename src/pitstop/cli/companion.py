@@ -39,7 +39,7 @@ def read_request(text: str) -> RunRequest:
 
 
 def accompany(arguments: Sequence[str]) -> int:
-    # Who is told the socket is not told of an error that comes later.
+    # The trainer reads one line: after the socket it hears of no error.
     with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
 
         def tell(**members: str) -> None:
@@ -59,7 +59,7 @@ def accompany(arguments: Sequence[str]) -> int:
 
 
 def _leave_parent() -> None:
-    """Goes on in a process that is no child of the trainer: Ray kills those of a worker."""
+    """Continues in a process that is no child of the trainer: Ray kills a worker's children."""
     if os.fork():
         os._exit(0)
 

@@ -1,4 +1,4 @@
-"""What a command gives.  No text of others is obeyed."""
+"""The output of a command; escape sequences in texts of others have no effect."""
 
 import json
 

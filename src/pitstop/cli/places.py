@@ -16,7 +16,7 @@ from pitstop.remote.place import RemotePlace, is_url, parse
 
 
 class _CompletedType(click.ParamType[Any]):
-    """One whose words a shell completes."""
+    """A type whose words a shell completes."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -75,7 +75,7 @@ def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
 
 
 def _reader() -> ModuleType:
-    """What it loads is large, and need not be installed."""
+    """Its libraries are large, and may not be installed."""
     try:
         return importlib.import_module("pitstop.remote.fetch")
     except ImportError as error:

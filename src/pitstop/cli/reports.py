@@ -1,4 +1,4 @@
-"""The reports of `pitstop run`, whose code is slow to load, and is so while the script runs."""
+"""The reports of `pitstop run`.  Their code is slow to load, and is loaded beside the script."""
 
 import contextlib
 import importlib
@@ -34,7 +34,7 @@ def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
 
 
 def cause_and_report(run_dir: Path) -> str:
-    """Why the last attempt of a run ended; what the disk refuses here is told at the end."""
+    """Why the last attempt of a run ended; an error of the disk is reported at the end."""
     from pitstop.diagnosis import load
 
     with contextlib.suppress(RunNotFound, OSError):

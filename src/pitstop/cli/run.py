@@ -166,7 +166,7 @@ def run(
     )
     outcome = supervise(request, say, reports.prepare, reports.cause_and_report)
     early_stop.forget()
-    # Whatever becomes of the report, the exit code is the run's.
+    # Also if the report fails, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
             say(f"{request.run_dir} is complete; use --new to rename it and start over.")

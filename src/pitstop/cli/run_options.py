@@ -242,7 +242,7 @@ stop_options = option_group(
 
 
 class Retention(Frozen):
-    """What the options say; None or nothing where they say nothing."""
+    """The values of the options; None or nothing where they are not given."""
 
     keep: int | None
     keep_every: float | None

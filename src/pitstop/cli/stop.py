@@ -36,7 +36,7 @@ def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> No
     gang = find_gang(run)
     folders = [find_run(run)] if gang is None else begun(gang)
     with contextlib.ExitStack() as stack:
-        # The leader of a launch is asked first, and nobody is waited for before all were asked.
+        # The leader of a launch is asked first; the wait begins when all have been asked.
         asked = [_ask(stack, folder, request) for folder in folders]
         for each in asked:
             if each.heard and no_wait:
@@ -49,7 +49,7 @@ def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> No
 
 
 class _StopAsked(Frozen):
-    """A run that was asked to stop, whether it has heard that, or why it could not be asked."""
+    """A run that was asked to stop: whether it has heard that, or why it could not be asked."""
 
     folder: RunFolder
     live: LiveRun | None = None

@@ -69,7 +69,7 @@ _REFUSED = "resume_refused"
 
 
 class Aftermath(Frozen):
-    """What stood when a run was interrupted, if anything, and why its resume was not exact."""
+    """The last saved step at an interruption, 0 for none, and why its resume was not exact."""
 
     saved_step: int = 0
     said: str = ""

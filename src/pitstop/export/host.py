@@ -122,7 +122,7 @@ class Script(Frozen):
 
 @dataclass
 class Outcome:
-    """What came of it: what the script told, and the code it ended with."""
+    """The result: the events of the script, and its exit code."""
 
     events: list[Event] = field(default_factory=list)
     exit_code: int = 0

@@ -1,4 +1,4 @@
-"""What `pitstop plan` does: runs the first steps of a script, and reckons from what they took."""
+"""What `pitstop plan` does: runs the first steps of a script, and extrapolates what they took."""
 
 import os
 import signal
@@ -26,10 +26,10 @@ class MemoryNeed(Frozen):
     """What the steps need of one memory."""
 
     name: str  # "host", or a device
-    peak_bytes: int | None  # at the script's batch, None where nobody could tell
+    peak_bytes: int | None  # at the script's batch, None where it is not known
     is_measured: bool  # else it was reckoned from smaller batches
     bytes_per_record: float | None  # None where it was too little to be seen, or was not measured
-    left_bytes: int | None  # that may be taken, None where nobody knows
+    left_bytes: int | None  # that may be taken, None where it is not known
     largest_batch: int | None  # of which a tenth of the memory stays free; None where nobody knows
 
     @property
@@ -44,8 +44,8 @@ class MemoryNeed(Frozen):
 class MemoryPlan(Frozen):
     """What a script needs."""
 
-    records: int  # of its batch, 0 where nobody knows
-    before_bytes: int  # the peak before the first step, 0 where nobody knows
+    records: int  # of its batch, 0 where it is not known
+    before_bytes: int  # the peak before the first step, 0 where it is not known
     mapped_files_bytes: int  # of the host's peak, libraries that the kernel could read again
     state_bytes: int  # of all variables
     needs: tuple[MemoryNeed, ...]  # the host first

@@ -123,7 +123,7 @@ class BuiltModels:
         self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
         self.forms: dict[str, Any] = {}
         if self._models:
-            # Only now: a script without Keras must not pay for its import.
+            # Only here: a script without Keras must not wait for its import.
             from pitstop.keras import private  # noqa: PLC0415
 
             private.on_train_batch(self._trains)

@@ -69,7 +69,7 @@ class Run:
         self.resumed = True
         self._metrics = decode(saved.state["loop"]["metrics"], saved.tensors)
         level = Exactness(saved.state["level"]["level"], saved.state["level"]["reason"])
-        # The state may be exact here, and not for another member of the gang.
+        # The state may be exact here, but not on another member of the gang.
         own = self._state.level
         is_less = own.level == "not_exact" and level.level != "not_exact"
         self._loop.tell_restored(position, own if is_less else level, started)
@@ -206,7 +206,7 @@ def start(
     session.snapshots.alone, session.trains_with_fit = alone, False
     if alone:
         APPENDED.watch(session.attempt_dir)
-    # A member of several that train together is not more exact than they are.
+    # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
     private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})

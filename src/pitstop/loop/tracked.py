@@ -97,7 +97,7 @@ _LISTS_OF_VARIABLES = ("variables", "metrics_variables")
 
 
 class CannotTrack(UserError):
-    """An object whose state nobody can take or set in place."""
+    """An object whose state can be neither read nor set in place."""
 
 
 def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -241,7 +241,7 @@ def _has(*methods: str) -> Callable[[Any], bool]:
     return lambda value: all(callable(getattr(value, each, None)) for each in methods)
 
 
-# The first that fits; an object with its own idea of its state is asked first.
+# The first that fits; objects with state methods of their own come first.
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] = (
     (private.is_serializable, DataIterator),
     (lambda value: isinstance(value, tf.compat.v1.Session), GraphSession),

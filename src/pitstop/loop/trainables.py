@@ -83,7 +83,7 @@ def _is_held(value: Any) -> bool:
 
 
 def _is_model(value: Any) -> bool:
-    # Keras' own are no modules.
+    # Keras' own models are no `tf.Module`.
     is_kind = isinstance(value, tf.Module) or hasattr(value, "save_weights")
     return is_kind and not trainables.optimizes(value)
 

@@ -1,4 +1,4 @@
-"""The cells of a kernel: which one runs, how it began, and what a stop has left in it."""
+"""The cells of a kernel: which one runs, how it began, and its state after a stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StoppedFit(Frozen):
-    """A training as it began, and what the stop of its cell has left of its objects."""
+    """A training as it began, and its objects as the stop of its cell has left them."""
 
     number: int
     identity: Identity
@@ -123,7 +123,7 @@ class NotebookCells:
         callbacks = arguments.get("callbacks")
         listed = callbacks if isinstance(callbacks, list | tuple) else ()
         if self._running:
-            # They are the user's, and may end before the cell.
+            # They are the user's objects, and may be gone before the cell ends.
             references = [_reference(each) for each in (model, *listed)]
             self._running[-1].begun.append((number, identity, references))
 
@@ -156,7 +156,7 @@ def _goes_on(now: Identity, fit: StoppedFit) -> bool:
 
 
 def _is_made_by_code(arguments: Mapping[str, Any]) -> bool:
-    """Whether code makes the data that nobody can reach: a generator, a pipeline."""
+    """Whether the data are made by code that cannot be reached: a generator, a pipeline."""
     data = [arguments.get("x"), arguments.get("validation_data")]
     return any(each is not None and not hasattr(type(each), "__getitem__") for each in data)
 

@@ -1,4 +1,4 @@
-"""Every `fit` of a kernel: in an attempt of its run, which a stop ends and the kernel outlives."""
+"""Every `fit` of a kernel, in an attempt of its run; a stop ends the attempt, not the kernel."""
 
 import signal
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class KernelInstrumentation(Instrumentation):
             hooks_of(package).install(self)
 
     def begin(self) -> Training | None:
-        """As for a script; `CellEnded` where no supervisor can be had: nothing would be saved."""
+        """As for a script; `CellEnded` without a supervisor, since nothing would be saved."""
         training = self.training
         if training is not None and training.run is None and training.session.is_over:
             self._leave(training)

@@ -49,7 +49,7 @@ class RandomBegin:
             streams.seed_numpy()
 
     def _watch(self, module: str) -> None:
-        """Learns of a user who seeds, where the module is there by now."""
+        """Notices seeds of the user, if the module is loaded by now."""
         if module in sys.modules and module not in self._watched:
             self._watched.add(module)
             for name in _MODULES[module][1]:

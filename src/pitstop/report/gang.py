@@ -33,7 +33,7 @@ class MemberReport(Frozen):
 class GangReport(Frozen):
     """The report on all; `first` failed first.
 
-    Where nobody failed it is the leader, or whom a person had stopped before that was ended for it.
+    Where none has failed: the leader, or the one that a person had stopped before the leader ended.
     """
 
     name: str

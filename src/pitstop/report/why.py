@@ -209,7 +209,7 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
 
 
 def why_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> WhyReport:
-    """The report on nothing but a log file; raises `RunNotFound` where it cannot be read."""
+    """The report on a bare log file; raises `RunNotFound` where it cannot be read."""
     evidence = load.from_log(path, exit_code=exit_code, signal=signal)
     return WhyReport(str(path), diagnose(evidence), output=_last_lines(evidence.output))
 

@@ -57,7 +57,7 @@ class Persister:
 
     def run(self) -> None:
         self._catalog.sweep_partials()
-        # One that was killed while it read a snapshot reads no more.
+        # An earlier persister that was killed while it read a snapshot does not read any more.
         self._beacon.pin(0)
         try:
             while not isinstance((received := self._connection.receive()).message, messages.Finish):
@@ -152,7 +152,7 @@ class Persister:
                 return
             except PeerClosed:
                 self._orphaned = True
-        # Saving goes on without a journal, not the other way round.
+        # A journal that cannot be written does not end the saving.
         with contextlib.suppress(OSError), Journal(self._folder.journal, self._attempt) as journal:
             journal.append(event, durable=True)
 

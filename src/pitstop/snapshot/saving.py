@@ -32,7 +32,7 @@ from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.writer import CheckpointWriter, SnapshotSource, Stage
 
-_MOST_NAMED = 20  # weights that are not finite; mostly all are, once one is
+_MOST_NAMED = 20  # weights that are not finite; mostly it is all of them
 
 
 class SnapshotOverwritten(Exception):

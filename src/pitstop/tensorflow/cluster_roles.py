@@ -86,7 +86,7 @@ def _take(supervisor: Supervisor, role: str, resolver: Any) -> None:
 
 
 def _found(find: _Find, owner: Any) -> _Place:
-    """Nothing where it fails: the script is not to notice."""
+    """Nothing if that fails: the script must not notice."""
     try:
         return find(owner)
     except Exception:  # noqa: BLE001 - a class of another version, or of the script's own

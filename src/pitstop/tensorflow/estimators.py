@@ -23,7 +23,7 @@ def watch(supervisor: Supervisor) -> None:
     if task is None or task.kind != EVALUATOR:
         return
     for api in (tf.estimator, tf.compat.v1.estimator):
-        dir(api)  # It is loaded when somebody looks at it.
+        dir(api)  # It is loaded at the first access.
         hook(api, "train_and_evaluate", functools.partial(_begin, supervisor))
     # Both Estimators have this method of the older one.
     older = tf.compat.v1.estimator.Estimator

@@ -1,4 +1,4 @@
-"""How many values of a tensor are no finite numbers, and where the first one is."""
+"""How many values of a tensor are not finite, and where the first one is."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -25,7 +25,7 @@ _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each
 
 
 class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
-    """Is told of the checkpoints that the script saves, where its next run finds them."""
+    """Reports the checkpoints that the script saves, if its next run finds them."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -143,7 +143,7 @@ def _close(original: Original, session: Any, *args: Any) -> Any:
 
 
 def _bound(original: Original, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
-    """The arguments of a call by name; None for a mistake, which the call itself tells."""
+    """The arguments of a call by name; None for a wrong call, which itself raises the error."""
     try:
         return inspect.signature(original).bind(*args, **kwargs)
     except TypeError:

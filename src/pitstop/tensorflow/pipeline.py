@@ -71,7 +71,7 @@ def reads_again(dataset: Any) -> bool:
 
 
 def draws(dataset: Any) -> bool:
-    """Whether a pipeline itself draws something else in each reading: an order, random numbers."""
+    """Whether a pipeline itself draws anew in each reading: an order, or random numbers."""
     drawing = any(stage.random_ops for stage in stateful_stages(dataset))
     return drawing or any(map(_is_drawn, every_stage(dataset)))
 
@@ -221,7 +221,7 @@ def contents_of(dataset: Any) -> Iterator[str]:
             if hasattr(tensor, "numpy"):
                 yield digest_of(np.asarray(readable(tensor)))
     for _, function in _functions(dataset):
-        # Names of functions are numbered through the process.
+        # Names of functions contain a number that counts over the whole process.
         definition = function.graph.as_graph_def()
         yield " ".join(f"{node.op}{sorted(_plain_attributes(node))}" for node in definition.node)
         for held in function.captured_inputs:

@@ -31,7 +31,7 @@ from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor
 
 _KEYS = tf.compat.v1.GraphKeys
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
-_CALLER = 2  # frames from the function in the place of a constructor to who constructs
+_CALLER = 2  # frames from the hooked constructor to its caller
 _READ_SECONDS = 0.1  # between two readings of the global step
 _ANEW = "its input, random streams and Python counters start over"
 _BY_SAVER = f"only what the script's Saver saves is kept; {_ANEW}"
@@ -39,7 +39,7 @@ _BY_CHIEF = f"the chief saves the variables, if its script does; {_ANEW}"
 _UNSEEN = "it starts over: the script did not ask TensorFlow for a checkpoint before it trained"
 
 _loops: WeakKeyDictionary[Any, _Loop] = WeakKeyDictionary()
-"""Of each session that the script has made."""
+"""The loop of each session that the script has made."""
 _looked_in: set[Path] = set()
 """Folders in which the script has looked for a checkpoint before it trained."""
 
@@ -189,7 +189,7 @@ class _Loop:
             each = tf.nest.flatten(fetches, expand_composites=True)
             found = [graph.as_graph_element(fetch) for fetch in each]
         except (TypeError, ValueError, KeyError):
-            return False  # The run itself says what is wrong.
+            return False  # The run itself reports the error.
         for operation in (getattr(element, "op", element) for element in found):
             if operation.name not in self._trains:
                 self._trains[operation.name] = follows_a_step(graph, operation)

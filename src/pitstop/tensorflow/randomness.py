@@ -56,7 +56,7 @@ def stream() -> object:
     return private.eager_stream()
 
 
-_given: set[int] = set()  # seeds that Pitstop has given: they say nothing of the script
+_given: set[int] = set()  # seeds that Pitstop has given, not the script
 
 
 def script_seed() -> int | None:
@@ -71,7 +71,7 @@ def regard_as_given() -> None:
 
 
 def watch_unseeded_ops() -> None:
-    """Ops that nobody seeds (a `shuffle`, `tf.random.normal`) get numbers of the run's entropy."""
+    """Ops without a seed (a `shuffle`, `tf.random.normal`) get one from the run's entropy."""
     private.seed_unseeded_ops(_seeds_of_op)
 
 

@@ -61,7 +61,7 @@ class Backlog:
             self._ended_seconds = 0.0
 
     def wait(self, is_done: Callable[[], bool], is_stopping: Callable[[], bool]) -> None:
-        """Waits until another may be scheduled, or all have ended (`is_done`, which may raise)."""
+        """Waits until another may be scheduled, or until all have ended (`is_done` may raise)."""
         while not is_stopping():
             with self._changed:
                 if self._changed.wait_for(lambda: len(self._open) < self._most, _LOOK_SECONDS):

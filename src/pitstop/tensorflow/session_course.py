@@ -39,10 +39,10 @@ class Supervisor(Protocol):
         """The session of this process; None where another process trains, or it counts steps."""
 
     def serve(self) -> int | None:
-        """Waits until this process may end, and gives its exit code; None where nobody tells."""
+        """Waits until this process may end, and gives its exit code; None if it is not told."""
 
     def released(self) -> int | None:
-        """The same, at once; None while the training goes on."""
+        """The exit code, at once; None while the training goes on."""
 
     def leave(self, exit_code: int) -> NoReturn:
         """Leaves the script of a server with this exit code."""
@@ -86,7 +86,7 @@ class LoopHead:
         if self._head is None and place in self._seen:
             self._head = place
         elif self._head is not None and place not in self._seen:
-            # Another loop, maybe.
+            # Perhaps another loop.
             self._head = None
             self._seen.clear()
         self._seen.add(place)
@@ -158,7 +158,7 @@ class SessionCourse:
                 close()
             finally:
                 self.left = True
-            # A worker goes on where its chief has saved something, also before it failed.
+            # A worker goes on if its chief has saved something, also if the chief failed then.
             if SessionCourse._saved and released != EXIT_TERMINATED:
                 self._session.snapshots.stop_with(
                     None, "train", Position(self._step, self._index or 0, 0, self._step)

@@ -112,7 +112,7 @@ def _from_names(path: Path, values: Mapping[str, StoredValue], trainables: Train
 
 
 def find(name: str, values: Mapping[str, StoredValue]) -> StoredValue | None:
-    """The value of a variable: by its name, or by the one name that has it at its end."""
+    """The value of a variable: by its name, or by the only name that ends in it."""
     if name in values:
         return values[name]
     longer = [each for each in values if each.endswith(f"/{name}")]
@@ -189,7 +189,7 @@ def _read_optimizers(
     }
     if not optimizers or not optimizers.keys() <= {*graph.roots}:
         return bool(trainables.optimizer) and not _problem_of(path, layout)
-    # One of another kind may have variables of the same shapes, but not as many.
+    # Another kind of optimizer may have the same shapes, but another number of variables.
     same = all(graph.variables_of(name) == len(each.variables) for name, each in optimizers.items())
     return same and not _problem_of(path, optimizers)
 

@@ -13,7 +13,7 @@ from pitstop.machine import memory
 from pitstop.tensorflow.devices import allocators
 from pitstop.tensorflow.variables import REGISTRY
 
-STEPS = 10  # so many show it: arenas of the allocator and threads are there by then
+STEPS = 10  # enough: by then, arenas of the allocator and threads are there
 
 
 def forget_peaks() -> None:

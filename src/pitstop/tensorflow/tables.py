@@ -1,4 +1,4 @@
-"""Lookup tables that can be changed: what is in them, and how they get it again."""
+"""Lookup tables that can be changed: their entries, read and set."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ _DRAWS_NOTHING = frozenset({"AllCandidateSampler", "ComputeAccidentalHits"})
 
 
 def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether an op draws from a stream that nobody can read or set, by TensorFlow's registry.
+    """Whether an op draws from a stream that cannot be read or set, by TensorFlow's registry.
 
     A stateful op with two seeds as attributes counts inside of its kernel; a few others take new
     seeds.

@@ -1,4 +1,4 @@
-"""What a script trains, by the names of other formats, and written in them."""
+"""What a script trains, with the names of other formats, and exported to them."""
 
 from __future__ import annotations
 

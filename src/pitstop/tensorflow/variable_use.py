@@ -68,4 +68,4 @@ def _read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> 
 
 
 def _nobody(_variable: Any, _value: Any) -> None:
-    """What is read in part tells nothing of the whole."""
+    """Ignores a read of a part."""

@@ -47,7 +47,7 @@ class Awaited:
         self._assign(item, variable)
 
     def settle(self, path_of: Callable[[Any], str]) -> str:
-        """Why what came is not what was awaited, else empty; raises `ResumeRefused` for another."""
+        """Why the created variables are not the awaited ones, or empty; else `ResumeRefused`."""
         for now in self._others:
             item = self._waiting.get(now.index)
             if item is not None:
@@ -63,7 +63,7 @@ class Awaited:
         return "; ".join(doubts)
 
     def _unproven(self, path_of: Callable[[Any], str]) -> list[SavedVariable]:
-        """Variables that nothing holds that was there before: they may be made anew each time."""
+        """Variables that no object from before holds: they may be created anew each time."""
         living = [(item, made()) for item, made in self._claimed]
         return [
             item
@@ -113,9 +113,9 @@ class VariableRegistry:
     """The variables of this process in the order of their creation.
 
     Attributes:
-        only_owned: those of the model that is trained are held and restored; the process has
-            others of which nobody knows whose they are.
-        dropped: numbers of those that nobody asks for any more, see `pitstop.keras.variable_paths`.
+        only_owned: those of the model that is trained are held and restored; it is not known
+            what the other ones of the process belong to.
+        dropped: numbers of those that are no longer used, see `pitstop.keras.variable_paths`.
     """
 
     def __init__(self) -> None:
@@ -246,12 +246,12 @@ class VariableRegistry:
     def restore_all(
         self, saved: SavedState, path_of: PathOf = no_path, *left_alone: Any, some: bool = False
     ) -> str:
-        """The same where whatever creates variables has been run; a doubt, see `settle`."""
+        """The same after all code that creates variables has run; a doubt, see `settle`."""
         self.restore(saved, path_of, left_alone, some=some)
         return self.settle(saved, path_of)
 
     def settle(self, saved: SavedState, path_of: PathOf = no_path) -> str:
-        """What has not come by now does not come: a doubt, or empty; raises `ResumeRefused`."""
+        """No more variables are awaited: a doubt, or empty; raises `ResumeRefused`."""
         awaited, self._awaited = self._awaited, None
         counts = saved.state.get("created", {})
         doubt = awaited.settle(path_of) if awaited is not None else ""

@@ -1,1 +1,1 @@
-"""Runs watched as they go, on a page and in a terminal, from nothing but their files."""
+"""Runs watched as they go, on a page and in a terminal, from their files alone."""

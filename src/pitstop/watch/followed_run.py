@@ -1,4 +1,4 @@
-"""One run, followed by nothing but its files."""
+"""One run, followed by its files alone."""
 
 import time
 from dataclasses import replace
@@ -59,7 +59,7 @@ class FollowedRun:
         self.changed_seconds = max(times, default=self.folder.identity.created_seconds)
 
     def status(self) -> Status:
-        """As `pitstop status` has it, but that nobody was asked."""
+        """As `pitstop status` shows it, but from files alone, without the supervisor."""
         manifests = (each.manifest for each in self.checkpoints if each.manifest)
         path = str(self.folder.path)
         stored = status_from(path, self.entries, next(manifests, None), time.time())

@@ -1,4 +1,4 @@
-"""Pages that are made again as their runs go on: once, however many look at them."""
+"""Pages that are made again as their runs go on: once for all viewers."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ def wait_seconds(cost_seconds: float, share: float) -> float:
 
 
 class LivePage:
-    """The parts of one page, for all who look at it."""
+    """The parts of one page, for all viewers."""
 
     def __init__(self, title: str, parts: Sequence[PagePart], bar: Element) -> None:
         self._title = title

@@ -85,7 +85,7 @@ def _followed(path: Path, run: FollowedRun | None) -> FollowedRun | None:
 
 
 def _place(item: tuple[str, FollowedRun | None]) -> tuple[float, str]:
-    # Runs that go on must not change places with each other at every look.
+    # Running runs must keep their order from one look to the next.
     name, run = item
     return (-math.inf if run and run.is_live else -_changed(run)), name
 

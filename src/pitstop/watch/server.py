@@ -27,7 +27,7 @@ class Rules(Frozen):
     """What is let in.
 
     `token`: every request has to carry it.  `hosts`: names, besides addresses and localhost, by
-    which the page may be asked for.  `can_control`: whether anybody may press buttons here.
+    which the page may be asked for.  `can_control`: whether requests may act.
     """
 
     token: str
@@ -50,7 +50,7 @@ def refusal(
     given = {name.lower(): value for name, value in headers.items()}
     host, origin = given.get("host", ""), given.get("origin", "")
     name = _name(host)
-    # An address is no name that DNS could lie about.
+    # DNS cannot forge an address, only a name.
     if not (name == LOCAL or name in rules.hosts or address_of(name) is not None):
         reason = "This host name is not allowed; use `pitstop watch --allow-host NAME`."
         return HTTPStatus.MISDIRECTED_REQUEST, reason
@@ -91,7 +91,7 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Listens; a thread for each request, and no more of them than the machine can bear."""
+    """Listens; one thread for each request, up to a limit."""
 
     request_queue_size = 32
 
@@ -113,7 +113,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{name}:{port}/?" + urlencode({"token": self.rules.token})
 
     def server_bind(self) -> None:
-        """As the base, which asks DNS for a name that nobody needs."""
+        """As the base, without its needless question to DNS."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -132,7 +132,7 @@ class PageServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """Does not report a client that went away."""
 
     def server_close(self) -> None:
         self.closing.set()
@@ -177,7 +177,7 @@ class PageRequest(BaseHTTPRequestHandler):
             self._answer(*answer)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: a request's line has the token."""
+        """Logs nothing: the line of a request contains the token."""
 
     @property
     def _server(self) -> PageServer:

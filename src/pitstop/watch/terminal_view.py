@@ -49,7 +49,7 @@ class TerminalView:
         statuses = self._list.statuses()
         if self._chosen not in statuses:
             self._chosen = next(iter(statuses), "")
-        # The chosen one stays in sight.
+        # The chosen run stays visible.
         names, most = list(statuses), max(1, height - 4)
         first = max(0, names.index(self._chosen) - most + 1) if self._chosen in names else 0
         seen = {name: statuses[name] for name in names[first : first + most]}
@@ -89,7 +89,7 @@ class TerminalView:
 
 
 def watch(root: Path) -> None:
-    """Shows the runs until the user has seen enough; once where nobody sits at a terminal."""
+    """Shows the runs until the user quits; once where there is no terminal."""
     console = Console(highlight=False)
     view = TerminalView(root)
     if not (console.is_terminal and sys.stdin.isatty()):

@@ -1,4 +1,4 @@
-"""The whole report.  Pure, but for reading the style and the script that come with it."""
+"""The whole report.  Pure, except that it reads its style and its script from files."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element

@@ -15,7 +15,7 @@ _NICE = (1.0, 2.0, 5.0, 10.0)
 _LOGARITHMIC_FROM = 50.0
 """Losses with a larger ratio of the largest to the least are drawn on a logarithmic scale."""
 _FAR_LIMIT = 4.0
-"""A limit that is higher than everything measured by this factor would flatten the line."""
+"""A limit above all values by this factor is not drawn: it would flatten the line."""
 _PADDING = 0.06
 _EQUAL = 1e-12
 _TINY = 1e-290  # values below cannot be divided any more without becoming nothing
@@ -65,7 +65,7 @@ def scale_of(panel: Panel) -> Scale:
 
 
 def axis(low: float, high: float) -> Scale:
-    """What a page is wide for; of some width where both ends are the same."""
+    """The range that a page shows; never empty, also where both ends are the same."""
     return Scale(low, high if high > low else low + 1.0)
 
 
