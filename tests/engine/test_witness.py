@@ -41,6 +41,7 @@ USER = "/home/user/train.py"
         ("/var/generated/__autograph_generated_fileab12.py", False),
         ("/opt/other/lib/python3.11/site-packages/keras/x.py", False),
         ("/home/user/pitstop/train.py", True),
+        ("h5py/h5f.pyx", False),
     ],
 )
 def test_whose_file(filename: str, is_user: bool) -> None:

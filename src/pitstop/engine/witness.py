@@ -179,6 +179,7 @@ def is_user_file(filename: str) -> bool:
         or is_own_file(filename)
         or f"{os.sep}site-packages{os.sep}" in filename
         or "__autograph_generated_file" in filename
+        or filename.endswith(".pyx")  # compiled code knows the path of its build only
     )
 
 
