@@ -60,6 +60,7 @@ def test_a_variable_of_the_environment_is_told(tmp_path: Path, code: str) -> Non
         "random.random()",
         "tempfile.mkdtemp()",
         "tempfile.NamedTemporaryFile()",
+        "from multiprocessing.shared_memory import SharedMemory as S; S(None, True, 1).unlink()",
         "uuid.uuid5",
     ],
 )

@@ -17,7 +17,11 @@ FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
 _OWN = str(Path(__file__).parents[1]) + os.sep
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_INSTALLED = tuple(
+    # multiprocessing gives its shared memory and temporary folders names by chance.
+    f"{os.sep}{name}{os.sep}"
+    for name in ("site-packages", "dist-packages", "multiprocessing")
+)
 _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
 _CHANCE = re.compile(
     r"(?<=tmp)[a-z0-9_]{8}"
