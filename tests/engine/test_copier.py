@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine import copier
-from pitstop.engine.copier import Copier
+from pitstop.engine.copier import Copier, snapshot_failed
 from pitstop.engine.state_capture import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
@@ -241,6 +242,13 @@ def test_an_arena_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) ->
     trainer.copier.submit(cut(3), "cadence", durable=False)
     trainer.copier.wait()
     assert steps(trainer.copied) == [3]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(errno.ENOSPC, "disk space"), (errno.EFBIG, "ulimit -f")]
+)
+def test_what_to_do_follows_the_error(code: int, words: str) -> None:
+    assert words in snapshot_failed(7, OSError(code, os.strerror(code))).remedy
 
 
 @pytest.mark.parametrize("at_once", [False, True])

@@ -277,6 +277,8 @@ def snapshot_failed(step: int, error: Exception) -> CheckpointFailed:
     if isinstance(error, OSError | MemoryError):
         words = getattr(error, "strerror", "memory is full") or words
         remedy = "Free memory or disk space; the last checkpoint is still valid."
+    if getattr(error, "errno", 0) == errno.EFBIG:
+        remedy = "Run `ulimit -f unlimited` before the run; the last checkpoint is still valid."
     if isinstance(error, TimeoutError):
         remedy = "Check that the disk responds; the last checkpoint is still valid."
     return CheckpointFailed(step, f"Could not take a snapshot: {words}.", remedy)
