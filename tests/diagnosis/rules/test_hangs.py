@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.events import ThreadFailed, TrainerExited, TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.events import (
+    StopRequested,
+    ThreadFailed,
+    TrainerExited,
+    TrainingStalled,
+    TrainingWentOn,
+    WorkerDied,
+)
 from tests.diagnosis.attempts import (
     FINISHED,
     OOM_LINES,
@@ -64,6 +71,21 @@ CASES: list[Case] = [
         "a person gave up waiting",
         stopped(WARNED, stop_by_signal("SIGINT"), killed()),
         "user_interrupt",
+    ),
+    (
+        "it used up the time of timeout(1)",
+        stopped(WARNED, stop_by_signal("SIGTERM", sender_command="timeout 4h pitstop"), killed()),
+        "hang_or_stall",
+    ),
+    (
+        "it used up the time of --max-time",
+        stopped(WARNED, StopRequested("time_limit", "graceful"), killed()),
+        "hang_or_stall",
+    ),
+    (
+        "it went on before the time was up",
+        stopped(WARNED, TrainingWentOn(9.0), StopRequested("time_limit", "graceful"), killed()),
+        "time_limit",
     ),
     ("somebody killed it meanwhile", failed(WARNED, killed()), "killed_from_outside"),
     ("it ended well after all", completed(WARNED, *FINISHED), "completed_normally"),
@@ -144,7 +166,9 @@ OF_A_NEIGHBOUR = [line.replace(f"pid={TRAINER_PID}", "pid=77") for line in OOM_L
     ],
 )
 def test_a_worker_that_was_killed_for_memory_needs_more_of_it(ended: TrainerExited) -> None:
-    assert "raise the memory limit" in advice_of(failed(DIED, BY_WORKER, ended))[0]
+    first, *others = advice_of(failed(DIED, BY_WORKER, ended))
+    assert "raise the memory limit" in first
+    assert not any("--on-hang" in line for line in others)  # it would happen again
 
 
 @pytest.mark.parametrize(
@@ -163,5 +187,6 @@ def test_a_thread_that_failed_before_is_to_be_mended() -> None:
     finding = finding_of(failed(thread, ENDED, killed()))
     assert finding.cause == "hang_or_stall"
     assert finding.advice[0].startswith("Fix /app/rows.py:12 in read()")
+    assert not any("--on-hang" in line for line in finding.advice)  # it would happen again
     text = "reader had ended with ValueError: bad row 7 (/app/rows.py:12 in read())"
     assert text in [item.text for item in finding.evidence]

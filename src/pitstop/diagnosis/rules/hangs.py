@@ -3,25 +3,26 @@
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.rules import endings, schedulers
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
 _STILL_STOOD = 0.45
+_USED_UP_THE_TIME = 0.995  # above what any rule says of the time limit itself
 
 
 def stood_still(evidence: Evidence) -> Finding | None:
     stalled = _last_stall(evidence)
     if stalled is None or evidence.state == "completed":
         return None
-    ended_for_it = stalled.action != "warn"
-    more = () if stalled.action == "restart" else (ADVICE["restart_on_hang"],)
+    repeats = evidence.last(ThreadFailed) or _workers_killed(evidence)
+    more = () if stalled.action == "restart" or repeats else (ADVICE["restart_on_hang"],)
     return tell(
         "stood_still",
         (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence)),
-        # Else another process ended it, perhaps without knowing that it stood still.
-        confidence=None if ended_for_it else _STILL_STOOD,
+        confidence=_confidence(evidence, stalled),
         advice=(*_advice(evidence, stalled.doing), *more),
         missing=stalled.missing,
         step=stalled.step,
@@ -29,6 +30,15 @@ def stood_still(evidence: Evidence) -> Finding | None:
         seconds=stalled.seconds,
         place=stalled.place,
     )
+
+
+def _confidence(evidence: Evidence, stalled: TrainingStalled) -> float | None:
+    if stalled.action != "warn":
+        return None
+    ends = (endings.asked_to_stop(evidence), schedulers.job_record(evidence))
+    if any(end and end.cause == "time_limit" for end in ends):
+        return _USED_UP_THE_TIME
+    return _STILL_STOOD  # somebody else ended it, who may not have known
 
 
 def lost_a_worker(evidence: Evidence) -> Finding | None:
