@@ -101,6 +101,9 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return (f"{start} the same command again; it keeps only what the script itself saves.",)
     if saved is None:
         return (f"{start} the same command again; it starts over because no checkpoint was saved.",)
+    if evidence.is_spoiled:
+        is_told = finding.cause == "nan_loss"
+        return () if is_told else (ADVICE["start_over"].format(saved=saved),)
     lost = at.step - saved if at else 0
     again = f" (repeating {phrases.steps(lost)})" if lost > 0 else ""
     level = evidence.last(events.LevelKnown)

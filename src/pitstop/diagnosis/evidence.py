@@ -273,6 +273,13 @@ class Evidence(Frozen):
             return ended.checkpoint_step
         return chosen.step if chosen else None
 
+    @property
+    def is_spoiled(self) -> bool:
+        """Whether the newest checkpoint was saved after a loss had become bad."""
+        bad, saved = self.first(events.NonFiniteLoss), self.checkpoint_step
+        is_late = bad is not None and saved is not None and saved >= bad.step
+        return is_late and not self.last(events.RolledBack)
+
     @cached_property
     def open_fit(self) -> events.FitStarted | None:
         ended = {event.fit for event in self.all(events.FitEnded)}

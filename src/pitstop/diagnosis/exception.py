@@ -127,7 +127,10 @@ def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
 
 
 def said_in(message: str) -> str:
-    return next(iter(telling_lines(message)), "").strip()
+    first, *others = telling_lines(message) or [""]
+    # "Errors while loading:" announces what the next line tells.
+    announced = f" {others[0].strip()}" if others and first.rstrip().endswith(":") else ""
+    return f"{first.strip()}{announced}"
 
 
 def telling_lines(message: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.diagnosis import CauseId, Evidence
+from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
     LOOPS,
     AttemptStarted,
@@ -239,6 +239,23 @@ def test_a_resumed_fit_counts_the_epochs_of_earlier_attempts() -> None:
     assert "5 of 5 epochs" in finding_of(evidence).summary
 
 
+def test_a_script_that_failed_and_did_not_exit_failed_before_it_was_stopped() -> None:
+    late = StopDeadlinePassed(30.0, "ended", "the script did not exit after its last line")
+    stop = stop_by_signal("SIGTERM", sender_command="timeout 4h pitstop")
+    evidence = stopped(raised("ValueError", "boom"), ScriptEnded(47), stop, late, killed())
+    assert finding_of(evidence).cause == "user_code_error"
+    assert "time_limit" in [other.cause for other in diagnose(evidence).others]
+
+
+@pytest.mark.parametrize(("last", "is_told"), [(900.0, True), (90.0, False), (0.1, False)])
+def test_a_loss_that_grew_is_told_of_a_completed_run(last: float, is_told: bool) -> None:
+    losses = (epoch(0, loss=20.0), epoch(1, loss=50.0), epoch(4, loss=last))
+    finding = finding_of(completed(*losses, fit_ended(), exited(0)))
+    assert finding.cause == "completed_normally"
+    assert ("grew from 20 to 900" in finding.summary) is is_told
+    assert any("learning rate" in line for line in finding.advice) is is_told
+
+
 def test_a_stop_of_which_nobody_knows_who_asked() -> None:
     finding = finding_of(stopped(*STOPPED_CLEANLY))
     assert (finding.cause, finding.confidence) == ("stop_requested", 0.6)
@@ -251,4 +268,11 @@ def test_a_stop_of_which_nobody_knows_who_asked() -> None:
 )
 def test_the_time_of_timeout_is_told(command: str, duration: str) -> None:
     stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command=command)
-    assert f"`timeout {duration}` was too short" in advice_of(stopped(stop, *STOPPED_CLEANLY))[0]
+    assert f"more time than `timeout {duration}`" in advice_of(stopped(stop, *STOPPED_CLEANLY))[0]
+
+
+def test_time_that_was_up_before_the_training_asks_what_the_script_waited_for() -> None:
+    stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command="timeout 4h pitstop run")
+    waiting = attempt_of(STARTED, stop, exited(None, "SIGTERM", step=0), state="stopped")
+    assert "waited for" in advice_of(waiting)[0]
+    assert not any("waited for" in line for line in advice_of(stopped(stop, *STOPPED_CLEANLY)))

@@ -302,6 +302,18 @@ CASES: list[Case] = [
         ),
         "completed_normally",
     ),
+    (
+        "a callback without the argument that Keras passes",
+        failed(
+            raised("TypeError", "<lambda>() got an unexpected keyword argument 'logs'"), exited(1)
+        ),
+        "callback_error",
+    ),
+    (
+        "a service that asks to slow down",
+        failed(raised("HTTPError", "HTTP Error 503: SlowDown"), exited(1)),
+        "network_or_download_failure",
+    ),
 ]
 
 
@@ -362,3 +374,39 @@ def test_a_refused_resume_says_what_pitstop_said() -> None:
     finding = finding_of(failed(refusal, exited(2)))
     assert finding.summary == "The run was not resumed. The model changed."
     assert finding.advice[0] == "Undo the change."
+
+
+def test_an_interrupt_that_the_script_raised_itself_is_no_signal() -> None:
+    own = finding_of(failed(raised("KeyboardInterrupt", "q was pressed"), exited(130)))
+    assert own.cause == "user_interrupt"
+    assert "nobody sent a signal" in own.summary
+    assert "train.py:42 in main()" in own.advice[0]
+    sent = finding_of(failed(raised("KeyboardInterrupt"), exited(130)))
+    assert "SIGINT" in sent.summary
+
+
+def test_an_announced_reason_is_in_the_headline() -> None:
+    message = "A total of 2 objects could not be loaded. Example error message for a:\n\nThe shape"
+    assert finding_of(failed(raised("ValueError", message), exited(1))).summary.endswith(
+        "The shape"
+    )
+
+
+@pytest.mark.parametrize(("class_name", "is_told"), [("DataLossError", True), ("KeyError", False)])
+def test_a_record_that_tf_data_cannot_read_may_be_skipped(class_name: str, is_told: bool) -> None:
+    message = "corrupted record at 270000\n\t [[{{node IteratorGetNext}}]]"
+    advice = finding_of(failed(raised(class_name, message), exited(1))).advice
+    assert any("--on-bad-record skip" in line for line in advice) is is_told
+
+
+def test_a_program_that_is_not_installed_is_no_missing_input() -> None:
+    lost = "FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'"
+    told = (
+        f"{lost}\nTraceback (most recent call last):\n\n"
+        '  File "train.py", line 3, in clip\n    subprocess.run(["ffmpeg"])\n'
+        '  File "/usr/lib/python3.11/subprocess.py", line 1950, in _execute_child\n'
+        f"    raise child_exception_type(errno_num)\n{lost}\n"
+    )
+    finding = finding_of(tf_error("UnknownError", told))
+    assert finding.cause == "dependency_or_import_error"
+    assert "PATH" in finding.advice[0]

@@ -195,3 +195,17 @@ def test_a_crash_without_frames_says_how_to_get_them() -> None:
     finding = finding_of(failed(killed("SIGSEGV")))
     assert "faulthandler" in finding.advice[0]
     assert "the Python frame that crashed" in finding.missing
+
+
+def test_the_last_words_of_native_code_are_told() -> None:
+    finding = finding_of(failed(killed("SIGABRT"), output="double free or corruption (!prev)\n"))
+    assert finding.summary.endswith(": double free or corruption (!prev).")
+    assert "double free or corruption (!prev)" in [item.text for item in finding.evidence]
+
+
+@pytest.mark.parametrize(("address", "is_full"), [("7ffeed1f4ff8", True), ("7ffe00000000", False)])
+def test_a_crash_right_below_the_stack_is_an_overflow(address: str, is_full: bool) -> None:
+    line = f"python[{TRAINER_PID}]: segfault at {address} ip 00007f8c sp 00007ffeed1f5000 error 6"
+    finding = finding_of(failed(killed("SIGSEGV", kernel_faults=[line])))
+    assert finding.cause == "native_crash"
+    assert ("recursion" in finding.summary) is is_full

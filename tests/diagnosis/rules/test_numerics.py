@@ -11,6 +11,7 @@ from pitstop.events import (
     CheckpointCommitted,
     ExitCalled,
     NonFiniteLocated,
+    RolledBack,
     StopRequested,
     StopTrainingSet,
 )
@@ -174,3 +175,12 @@ def test_nan_in_a_bare_log_is_no_certain_end() -> None:
 
 def advice_without_checkpoint(evidence: Evidence) -> list[str]:
     return [line for line in advice_of(evidence) if "--run-dir" not in line]
+
+
+def test_nobody_is_sent_back_to_weights_from_after_the_bad_step() -> None:
+    late = CheckpointCommitted(20, 0, "checkpoints/00000020", 1, 0.1, "cadence")
+    evidence = failed(NAN_AT_12, late, raised("DataLossError", "corrupted record"), exited(1))
+    assert "start over" in advice_of(evidence)[-1]
+    assert not any("it resumes after" in line for line in advice_of(evidence))
+    back = RolledBack("loss", 12, "checkpoints/00000010", 10, "skip", 1, 10)
+    assert not any("start over" in line for line in advice_of(completed(NAN_AT_12, back, late)))

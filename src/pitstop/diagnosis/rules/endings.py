@@ -34,6 +34,9 @@ _OWN_SOURCES = {
     "script": "`pitstop.request_stop` in the script",
 }
 
+_DIVERGED_FACTOR = 10.0
+_REMARK = 0.45
+_EARLY = ", before the first step."
 _SLURM_SENDER = "slurmstepd"
 _WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": "--on-pressure"}
 
@@ -57,16 +60,25 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     epochs = max(ended.epochs_run, *seen, 0)
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     unsaved, advice = _unsaved(evidence, ended.step)
+    own = (each for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
+    losses = [each.logs.get("loss") for each in own]
+    grown = _growth(losses[0], losses[-1]) if losses else ""
     return tell(
         "fit_ended",
         (exit_status, fits),
         confidence=0.97 if epochs >= ended.epochs else 0.6,
-        advice=advice,
+        advice=(*advice, *((ADVICE["lower_learning_rate"],) if grown else ())),
         epochs=epochs,
         of=ended.epochs,
         steps=steps,
-        unsaved=unsaved,
+        unsaved=f"{unsaved}{grown}",
     )
+
+
+def _growth(first: float | None, last: float | None) -> str:
+    if not first or not last or first < 0 or last < first * _DIVERGED_FACTOR:
+        return ""
+    return f", but the loss grew from {phrases.number(first)} to {phrases.number(last)}"
 
 
 def _completed_all_the_same(evidence: Evidence) -> Finding | None:
@@ -103,9 +115,20 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
         waited = f"{late.waited_seconds:.0f} s in phase {late.phase}"
         seen.append(EvidenceItem("journal", f"ended by force after {waited}: {late.reason}"))
     confidence = 0.98 if evidence.state == "stopped" else 0.7
+    if _had_failed(evidence, stop):
+        confidence = _REMARK
     more = () if request.cause in _KNOWN_WELL else _ask_scheduler(evidence)
     advice = more or ((request.advice,) if request.advice else ())
-    return Finding(request.cause, confidence, _headline(evidence, request), tuple(seen), advice)
+    headline = _headline(evidence, request)
+    if request.cause == "time_limit" and headline.endswith(_EARLY):
+        advice = (ADVICE["look_before_training"], *advice)
+    return Finding(request.cause, confidence, headline, tuple(seen), advice)
+
+
+def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
+    """Whether an exception had left the script before: then it did not get out of its exit."""
+    before = [entry.event for entry in evidence.entries]
+    return any(isinstance(each, events.ExceptionRaised) for each in before[: before.index(stop)])
 
 
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
@@ -158,7 +181,7 @@ def _read_signal(stop: events.StopRequested) -> _Request:
     sender = stop.sender_command.split()
     if _is_timeout(sender):
         duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
-        advice = f"Give it more time: `timeout {duration}` was too short."
+        advice = f"If it made progress, give it more time than `timeout {duration}`."
         return _Request("time_limit", "The time limit of timeout(1) was reached", advice)
     is_free = stop.signal in ("SIGUSR1", "SIGUSR2")
     if is_free and stop.sender_command.startswith(_SLURM_SENDER):
@@ -209,7 +232,7 @@ def _headline(evidence: Evidence, request: _Request) -> str:
         return f"{request.words}; process {role.pid} {role.part}; its steps are not seen."
     if evidence.last(events.InstrumentationUnavailable):
         return f"{request.words}; Pitstop does not see the steps of the script."
-    return f"{request.words}, before the first step."
+    return f"{request.words}{_EARLY}"
 
 
 def trainer_signalled(evidence: Evidence) -> Finding | None:

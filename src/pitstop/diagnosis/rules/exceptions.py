@@ -16,6 +16,8 @@ from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handled
 
+_UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
+"""What `--on-bad-record skip` passes over."""
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
 _NO_SCRIPT = re.compile(
@@ -35,11 +37,16 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
     seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
     if "KeyboardInterrupt" in raised.names:
-        return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
+        # The handler of SIGINT raises it without a message, wherever the script is.
+        by_script = bool(raised.message) and raised.name == "KeyboardInterrupt"
+        name = "raised_keyboard_interrupt" if by_script else "keyboard_interrupt"
+        return tell(name, seen, at=_at(evidence, raised), place=raised.place)
     known = classify(raised) or _of_cause(raised)
     row = known or _own_code(raised)
     if limit := evidence.limit(row.limit):
         seen.append(EvidenceItem("limits", f"{row.limit}: {phrases.limit(limit)}"))
+    is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
+    skip = is_of_record and row.cause == "data_error"
     reports = raised.callback and row.cause == "network_or_download_failure"
     advice = (ADVICE["callback_survives"],) if reports else row.advice
     return Finding(
@@ -47,7 +54,11 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
         f"{row.headline}{_at(evidence, raised)}: {raised.title}",
         tuple(seen),
-        (*advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
+        (
+            *advice,
+            *((ADVICE["skip_bad_records"],) if skip else ()),
+            *((f"It was raised from {raised.place}.",) if known and raised.file else ()),
+        ),
     )
 
 

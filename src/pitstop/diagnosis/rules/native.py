@@ -8,6 +8,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Frame
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of
+from pitstop.diagnosis.signatures.tables import BY_NAME
 from pitstop.diagnosis.wording import ADVICE, read_table, tell
 from pitstop.events import TrainerExited
 from pitstop.flight.sample import GpuSample
@@ -64,7 +65,11 @@ _NO_THREAD = re.compile(
 )
 _NO_MEMORY = re.compile(r"^.*(?:std::bad_alloc|Cannot allocate memory).*$", re.MULTILINE)
 _LEAKED = re.compile(r"^.*leaked shared_memory objects.*$", re.MULTILINE)
-_CHECK = re.compile(r"^.*Check failed: .*$", re.MULTILINE)
+_LAST_WORDS = ("native_gave_up", "native_crashed")
+_STACK_POINTER = re.compile(
+    r"segfault at (?P<address>[0-9a-f]+) ip [0-9a-f]+ sp (?P<top>[0-9a-f]+)"
+)
+_NEAR_BYTES = 1 << 16
 _NEARLY_FULL = 0.02
 
 _FAULTS = frozenset({"SIGSEGV", "SIGILL", "SIGFPE"})
@@ -100,17 +105,34 @@ def native_crash(evidence: Evidence) -> Finding | None:
     crash = SIGNALS.get(name)
     if crash is None or crash.cause != "native_crash":
         return None
-    frames, check = _crashed_in(evidence), _CHECK.search(evidence.output)
+    frames, said = _crashed_in(evidence), _last_words(evidence)
+    seen = _seen(evidence, name, said)
+    if _is_stack_full(seen):
+        return tell("stack_overflow", seen)
     return tell(
         "native_crash",
-        _seen(evidence, name, check[0] if check else ""),
+        seen,
         confidence=_SENT if _was_sent(evidence) else None,
         advice=_advice(name, has_frame=bool(frames)),
         missing=() if frames else ("the Python frame that crashed",),
         signal=name,
         did=crash.did,
         where=f" in {', called by '.join(frames)}" if frames else "",
+        said="" if not said or _FATAL.search(said) else f": {phrases.shorten(said)}",
     )
+
+
+def _last_words(evidence: Evidence) -> str:
+    rows = (BY_NAME[name].line for name in _LAST_WORDS)
+    found = (row.search(evidence.output) for row in rows if row)
+    return next((each[0].strip() for each in found if each), "")
+
+
+def _is_stack_full(seen: tuple[EvidenceItem, ...]) -> bool:
+    """It touched memory right beside the top of its stack, where there was none."""
+    found = (_STACK_POINTER.search(each.text) for each in seen if each.source == "kernel log")
+    near = (abs(int(each["address"], 16) - int(each["top"], 16)) for each in found if each)
+    return any(distance < _NEAR_BYTES for distance in near)
 
 
 def illegal_instruction(evidence: Evidence) -> Finding | None:
@@ -190,7 +212,7 @@ def _crashed_in(evidence: Evidence) -> list[str]:
 def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, ...]:
     fatal = _FATAL.search(evidence.output)
     quoted = (line, fatal[0] if fatal else "")
-    items = tuple(EvidenceItem("output", text.strip()) for text in quoted if text)
+    items = tuple(EvidenceItem("output", text.strip()) for text in dict.fromkeys(quoted) if text)
     if evidence.exit is None:
         return items
     # The kernel counts threads; the main thread has the number of its process.

@@ -30,14 +30,16 @@ def nan_loss(evidence: Evidence) -> Finding | None:
     end = _how_it_ended(evidence)
     bad, located = evidence.first(events.NonFiniteLoss), evidence.last(events.NonFiniteLocated)
     cure = _located_advice(located) if located else ()
-    saved = evidence.checkpoint_step
-    was_late = bad is not None and saved is not None and saved >= bad.step
-    anew = (ADVICE["start_over"].format(saved=saved),) if was_late else ()
+    anew = ADVICE["start_over"].format(saved=evidence.checkpoint_step or 0)
     return tell(
         "nan_loss",
         seen,
         confidence=None if end else _CONFIDENCE_OF_REMARK,
-        advice=(*anew, *(cure or _advice(bad)), *_find(evidence)),
+        advice=(
+            *((anew,) if evidence.is_spoiled else ()),
+            *(cure or _advice(bad)),
+            *_find(evidence),
+        ),
         what=_headline(evidence),
         how=end or "; there is no sign that this ended the run",
         again=f"; run again, {phrases.bad_first(located.where, located.name)}" if located else "",

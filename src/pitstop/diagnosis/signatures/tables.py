@@ -30,8 +30,8 @@ _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 def places_of(raised: Raised) -> frozenset[str]:
     """What was being done: by `places.toml`, or by how the frames stand to each other."""
-    # Keras and AutoGraph put frames into the message, too.
-    is_told = raised.message.startswith("in user code:")
+    # Keras, AutoGraph and `tf.py_function` put frames into the message, too.
+    is_told = "in user code:" in raised.message or "\nTraceback (most" in raised.message
     told = frames_in(raised.message.splitlines()) if is_told else ()
     found = {place for frame in (*raised.frames, *told) for place in _places(frame)}
     if _is_importing(raised.frames):
