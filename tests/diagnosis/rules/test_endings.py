@@ -232,6 +232,7 @@ def test_the_sender_of_a_signal_is_named() -> None:
     stop = stop_by_signal("SIGTERM", sender_pid=812, sender_command="slurmstepd: [7.batch]")
     finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
     assert "`slurmstepd: [7.batch]` (process 812)" in finding.summary
+    assert not any("who ended it" in line for line in finding.advice)  # it is told above
 
 
 def test_a_resumed_fit_counts_the_epochs_of_earlier_attempts() -> None:
@@ -264,7 +265,11 @@ def test_a_stop_of_which_nobody_knows_who_asked() -> None:
 
 @pytest.mark.parametrize(
     ("command", "duration"),
-    [("timeout 4h pitstop run", "4h"), ("/usr/bin/timeout -s INT 2.5h pitstop", "2.5h")],
+    [
+        ("timeout 4h pitstop run", "4h"),
+        ("/usr/bin/timeout -s INT 2.5h pitstop", "2.5h"),
+        ("timeout -k 20 40 pitstop", "40"),
+    ],
 )
 def test_the_time_of_timeout_is_told(command: str, duration: str) -> None:
     stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command=command)

@@ -1,6 +1,7 @@
 """Ends that somebody or something asked for, and the natural end."""
 
 import re
+from itertools import pairwise
 from pathlib import PurePath
 
 from pitstop import events
@@ -16,6 +17,7 @@ from pitstop.record import Frozen
 
 _TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 
+_TAKE_VALUES = ("-k", "--kill-after", "-s", "--signal")
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 _SCHEDULER_LINES: dict[str, CauseId] = {
@@ -180,7 +182,9 @@ def _read_request(stop: events.StopRequested) -> _Request:
 def _read_signal(stop: events.StopRequested) -> _Request:
     sender = stop.sender_command.split()
     if _is_timeout(sender):
-        duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
+        pairs = pairwise(sender)
+        own = (word for before, word in pairs if before not in _TAKE_VALUES)
+        duration = next((word for word in own if _DURATION.fullmatch(word)), "")
         advice = f"If it made progress, give it more time than `timeout {duration}`."
         return _Request("time_limit", "The time limit of timeout(1) was reached", advice)
     is_free = stop.signal in ("SIGUSR1", "SIGUSR2")
@@ -196,7 +200,10 @@ def _read_signal(stop: events.StopRequested) -> _Request:
     known = SIGNALS.get(stop.signal)
     if known is None or not known.asks_to_end:
         return _Request("preempted_or_terminated", words)
-    return _Request(known.cause, words, known.advice_when_sent)
+    is_known = (
+        bool(stop.sender_command) and known.advice_when_sent == SIGNALS["SIGTERM"].advice_when_sent
+    )
+    return _Request(known.cause, words, "" if is_known else known.advice_when_sent)
 
 
 def _reason(stop: events.StopRequested) -> str:
