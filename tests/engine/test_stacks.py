@@ -61,6 +61,25 @@ def test_the_stack_comes_whatever_the_main_thread_does(tmp_path: Path, wait: str
             process.kill()
 
 
+_BUSY = """
+import sys, threading
+from pitstop.engine import stacks
+stacks.answer_in(sys.argv[1])
+def leaf(n): return n if n < 1 else leaf(n - 1)
+def rows():
+    while True: yield [leaf(3) for _ in range(3)]
+def busy():
+    for row in rows(): sum(map(lambda each: each + 1, row)); exec("1 + 1")
+for _ in range(2): threading.Thread(target=busy, daemon=True).start()
+for _ in range(600): stacks.tell()
+"""
+
+
+def test_threads_that_run_meanwhile_do_not_crash_the_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _BUSY, str(tmp_path / "stacks.txt")]
+    assert subprocess.run(command, env=environment(), check=False).returncode == 0
+
+
 def test_a_signal_that_the_script_uses_itself_is_left_alone(tmp_path: Path) -> None:
     before = f"signal.signal({STACKS_SIGNAL}, signal.SIG_IGN)"
     process, answered = _start(tmp_path / "stacks.txt", "pass", before)

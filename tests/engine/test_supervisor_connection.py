@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pitstop.engine import supervisor_connection
+from pitstop.engine import stacks, supervisor_connection
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.messages import Finish
 from pitstop.link.wire import Connection, pair
@@ -75,3 +75,17 @@ def test_a_connection_that_the_session_closes_is_still_watched(
     ends[1].close()
     thread.join(10)
     assert beacon.stop() == Stop.GRACEFUL
+
+
+def test_the_stacks_are_told_when_the_supervisor_asks(
+    ends: tuple[Connection, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(stacks, "tell", told.set)
+    beacon = Beacon.create()
+    thread = supervisor_connection.watch(ends[0], beacon, wait=lambda _seconds: None)
+    assert not told.wait(0.1)
+    beacon.request_stacks()
+    assert told.wait(10)
+    ends[1].close()
+    thread.join(10)

@@ -1,7 +1,8 @@
 """Tells the supervisor what all threads of this process do, when it asks.
 
-The answer is written by a handler in C that needs no lock of the interpreter, so
-that it comes also while native code holds on to it.  Forked children inherit it.
+`tell` holds the lock of the interpreter, so that no thread changes its frames meanwhile.  The
+handler of the signal is in C and needs no lock: it answers while native code holds on to it, and in
+forked children.  It may crash a process whose other threads run Python code at that moment.
 """
 
 import contextlib
@@ -10,6 +11,13 @@ import os
 import signal
 
 from pitstop.link.settings import STACKS_SIGNAL
+
+_fds: list[int] = []  # of the file that stacks are appended to, at most one
+
+
+def tell() -> None:
+    for fd in _fds:
+        faulthandler.dump_traceback(file=fd, all_threads=True)
 
 
 def answer_in(path: str | os.PathLike[str]) -> bool:
@@ -24,5 +32,6 @@ def answer_in(path: str | os.PathLike[str]) -> bool:
         # Kept open for the life of the process: the handler can open nothing.
         fd = os.open(path, flags, 0o644)
         faulthandler.register(STACKS_SIGNAL, file=fd, all_threads=True, chain=False)
+        _fds[:] = [fd]
         return True
     return False

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from pitstop.engine import stacks
 from pitstop.engine.fence import FENCE, observing
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, to_record
@@ -13,6 +14,8 @@ from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.messages import EventReport, Message
 from pitstop.link.wire import Connection, Received
 
+LOOK_MILLISECONDS = 500
+"""Between two looks whether the supervisor asks for the stacks."""
 GRACE_SECONDS = 5.0
 """The persister sees its supervisor's end at once; it needs no more than this to say so."""
 
@@ -23,7 +26,7 @@ def watch(
     stops: Callable[[], bool] = lambda: True,
     wait: Callable[[float], None] = time.sleep,
 ) -> threading.Thread:
-    """Asks for a stop, in a thread, if the persister has not soon after the supervisor's end."""
+    """Tells the stacks when asked; if the supervisor ends, asks for a stop unless others do."""
     # A descriptor of its own: the session may close the connection at any time.
     fd = os.dup(connection.fileno())
 
@@ -31,7 +34,11 @@ def watch(
     def wait_for_the_end() -> None:
         poll = select.poll()
         poll.register(fd, select.POLLRDHUP)
-        poll.poll()
+        told = beacon.stack_requests()
+        while not poll.poll(LOOK_MILLISECONDS):
+            if beacon.stack_requests() != told:
+                told = beacon.stack_requests()
+                stacks.tell()
         os.close(fd)
         wait(GRACE_SECONDS)
         if beacon.stop() == Stop.NONE:

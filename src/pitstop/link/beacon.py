@@ -45,6 +45,7 @@ _AT_HOLD_AT = 512
 _AT_SNAPSHOT_AT = 520
 _AT_ENTERING = 528
 _AT_HELD = 536
+_AT_STACK_REQUESTS = 544
 
 NEVER = (1 << 63) - 1  # no step
 
@@ -178,6 +179,10 @@ class Beacon:
     snapshot_at = _write(_AT_SNAPSHOT_AT, _SIGNED)
     """Asks the trainer for a durable checkpoint at the end of this step, and of no other."""
 
+    def request_stacks(self) -> None:
+        """Asks the trainer to append the stacks of its threads to the attempt's file."""
+        self.put(_AT_STACK_REQUESTS, _WORD, self.stack_requests() + 1)
+
     def request_stop(self, stop: Stop) -> None:
         if stop > self.stop():
             self.put(_AT_STOP, _WORD, stop)
@@ -207,6 +212,7 @@ class Beacon:
 
     stop = _read(_AT_STOP)
     checkpoint_requests = _read(_AT_CHECKPOINT_REQUESTS)
+    stack_requests = _read(_AT_STACK_REQUESTS)
     pinned = _read(_AT_PINNED)
     settled = _read(_AT_SETTLED)
     """Number of the newest snapshot the persister is done with, 0 for none."""

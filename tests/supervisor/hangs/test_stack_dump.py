@@ -6,7 +6,10 @@ import faulthandler
 import threading
 from pathlib import Path
 
-from pitstop.supervisor.hangs.stack_dump import StackFrame, parse
+import pytest
+
+from pitstop.supervisor.hangs import stack_dump
+from pitstop.supervisor.hangs.stack_dump import StackAnswer, StackFrame, StackRequest, parse
 
 TEXT = """\
 == process 7 (python train.py): 2026-01-01 00:00:00, no progress for 60 s at step 3, train
@@ -62,3 +65,35 @@ def test_what_this_python_writes_is_understood(tmp_path: Path) -> None:
 
 def test_nothing_is_no_stack() -> None:
     assert parse("") == ()
+
+
+def _asked(
+    file: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> tuple[StackAnswer, list[int]]:
+    signalled: list[int] = []
+    monkeypatch.setattr(stack_dump, "catches", lambda *_: True)
+    monkeypatch.setattr(stack_dump, "_signal", signalled.append)
+
+    def request() -> None:
+        with file.open("a") as stacks:
+            stacks.write(answer)
+
+    question = StackRequest(file, request)
+    turns = (question.ask(7, [7], "why") for _ in range(9))
+    return next(found for found in turns if found), signalled
+
+
+def test_a_trainer_that_answers_is_not_signalled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, signalled = _asked(tmp_path / "stacks.txt", monkeypatch, TEXT)
+    assert len(answer.stacks) == 2
+    assert signalled == []
+
+
+def test_a_trainer_that_does_not_answer_is_signalled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, signalled = _asked(tmp_path / "stacks.txt", monkeypatch, "")
+    assert answer.stacks == ()
+    assert signalled == [7]

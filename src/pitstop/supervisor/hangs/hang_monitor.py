@@ -41,7 +41,7 @@ class HangMonitor:
     def __init__(self, policy: HangPolicy, beacon: Beacon, stacks_file: Path) -> None:
         self._policy = policy
         self._beacon = beacon
-        self._question = StackRequest(stacks_file)
+        self._question = StackRequest(stacks_file, beacon.request_stacks)
         self._silence = IdleTime()
         self._look_at = 0.0
         self._stopped_since: float | None = None

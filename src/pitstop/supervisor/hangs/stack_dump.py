@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pitstop.link.settings import STACKS_SIGNAL
@@ -18,6 +18,7 @@ _LIBRARY = re.compile(
     r"|/pitstop/(?:engine|inject|keras|link|loop|replay|snapshot|tensorflow)/"
 )
 _MOST_PROCESSES = 4
+_TURNS = 3  # that the trainer has for its answer
 _NO_STACKS = "the Python stacks of the trainer (it does not answer)"
 _NO_FILE = "the Python stacks of the trainer (the disk cannot be written)"
 
@@ -73,10 +74,17 @@ class StackAnswer(Frozen):
 
 
 class StackRequest:
-    """A question that takes a few turns: a process is given the time to its next one."""
+    """A question that takes a few turns: a process is given the time to its next one.
 
-    def __init__(self, file: Path) -> None:
+    The trainer is asked by `request` first, which is safe; by the signal only where it does not
+    answer, because native code holds the lock of the interpreter.
+    """
+
+    def __init__(self, file: Path, request: Callable[[], None]) -> None:
         self._file = file
+        self._request = request
+        self._turns = 0
+        self._asked_at = 0
         self._waiting: list[int] | None = None
         self._of_trainer = (0, 0)
         self._missing: list[str] = []
@@ -87,9 +95,15 @@ class StackRequest:
             others = [pid for pid in pids if pid != trainer_pid]
             self._waiting = others[: _MOST_PROCESSES - 1]
             self._missing = []
+            self._turns = 0
             start = self._size()
             self._put(trainer_pid, title, of_trainer=True)
             self._of_trainer = (start, 0)
+            return None
+        if self._turns and self._size() == self._asked_at:
+            self._turns -= 1
+            if not self._turns:
+                _signal(trainer_pid)
             return None
         if not self._of_trainer[1]:
             self._of_trainer = (self._of_trainer[0], self._size())
@@ -119,8 +133,11 @@ class StackRequest:
         except OSError:
             self._missing.append(_NO_FILE)
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, STACKS_SIGNAL)
+        if of_trainer:
+            self._asked_at, self._turns = self._size(), _TURNS
+            self._request()
+        else:
+            _signal(pid)
 
     def _answer(self) -> StackAnswer:
         start, end = self._of_trainer
@@ -139,3 +156,8 @@ class StackRequest:
             return self._file.stat().st_size
         except OSError:
             return 0
+
+
+def _signal(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, STACKS_SIGNAL)
