@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.diagnosis import CauseId, Evidence
+from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
     CheckpointCommitted,
     ExitCalled,
@@ -184,3 +184,8 @@ def test_nobody_is_sent_back_to_weights_from_after_the_bad_step() -> None:
     assert not any("it resumes after" in line for line in advice_of(evidence))
     back = RolledBack("loss", 12, "checkpoints/00000010", 10, "skip", 1, 10)
     assert not any("start over" in line for line in advice_of(completed(NAN_AT_12, back, late)))
+
+
+def test_the_exit_of_a_stop_for_a_rollback_is_no_exit_of_the_script() -> None:
+    ended = (StopRequested("nan", "graceful"), *STOPPED_CLEANLY)
+    assert [each.cause for each in diagnose(stopped(NAN_AT_12, *ended)).others] == []

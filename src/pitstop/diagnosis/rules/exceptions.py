@@ -117,7 +117,7 @@ def resume_refused(evidence: Evidence) -> Finding | None:
 
 def exit_code(evidence: Evidence) -> Finding | None:
     code = evidence.exit_code
-    if not code or evidence.signal or evidence.raised:
+    if not code or evidence.signal or evidence.raised or evidence.state == "stopped":
         return None
     lines = last_lines(evidence.output, 3)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
