@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +16,12 @@ import pytest
 from pitstop.machine.cgroup import find
 from pitstop.observation import Observer
 from pitstop.observation.kernel_log import parse_oom_kill
-from pitstop.observation.observer import NO_KERNEL_LOG, NO_OOM_COUNTER, OTHER_PID_NUMBERS
+from pitstop.observation.observer import (
+    NO_KERNEL_LOG,
+    NO_OOM_COUNTER,
+    OTHER_PID_NUMBERS,
+    read_limits,
+)
 
 LIMIT_BYTES = 40 << 20
 WAIT_THEN = "import sys; sys.stdin.readline(); "
@@ -128,3 +134,21 @@ def test_inside_a_pid_namespace_the_kernel_counts_processes_differently(tmp_path
     _, seen = watch(start(WAIT_THEN), root=tmp_path)
     assert seen["kernel_lines"] == []
     assert seen["missing"] == [NO_OOM_COUNTER, OTHER_PID_NUMBERS]
+
+
+@pytest.mark.parametrize(("most", "soft"), [("7", 7), ("max", None)])
+def test_the_lower_limit_of_processes_counts(tmp_path: Path, most: str, soft: int | None) -> None:
+    group = tmp_path / "sys/fs/cgroup/pids/job"
+    group.mkdir(parents=True)
+    (group / "pids.max").write_text(f"{most}\n")
+    for name in ("self", str(os.getpid())):
+        (tmp_path / "proc" / name).mkdir(parents=True)
+        (tmp_path / "proc" / name / "cgroup").write_text("8:pids:/job\n")
+    (tmp_path / "proc/self/mountinfo").write_text(
+        "30 29 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+    )
+    limits = read_limits(os.getpid(), tmp_path)
+    assert limits is not None
+    user = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    unlimited = None if user == resource.RLIM_INFINITY else user
+    assert limits["processes"]["soft"] == (soft or unlimited)

@@ -50,7 +50,7 @@ class Observer:
     def sample(self, pid: int) -> None:
         """Reads again what a script may change; `pid` trains, under a wrapper another one."""
         self._pids |= {pid}
-        self._limits = read_limits(pid) or self._limits
+        self._limits = read_limits(pid, self._root) or self._limits
         group = cgroup.find(pid, self._root)
         if group and group != self._group:
             self._group, self._kills_before = group, cgroup.read(group).oom_kills
@@ -110,12 +110,26 @@ def _open_log(path: Path) -> KernelLog | None:
         return None
 
 
-def read_limits(pid: int) -> dict[str, JsonValue] | None:
-    """The resource limits of a process, `{"soft": N, "hard": N}` with None for "unlimited"."""
+def read_limits(pid: int, root: Path = Path("/")) -> dict[str, JsonValue] | None:
+    """The resource limits of a process, `{"soft": N, "hard": N}` with None for "unlimited".
+
+    "processes" is the lower one of its user's limit and its cgroup's.
+    """
     try:
-        return {name: _pair(resource.prlimit(pid, number)) for name, number in _LIMITS.items()}
+        pairs = {name: _pair(resource.prlimit(pid, number)) for name, number in _LIMITS.items()}
     except (ProcessLookupError, PermissionError):
         return None
+    most, user = _most_pids(pid, root), pairs["processes"]["soft"]
+    if most is not None and (user is None or most < user):
+        pairs["processes"] = {"soft": most, "hard": most}
+    return dict(pairs)
+
+
+def _most_pids(pid: int, root: Path) -> int | None:
+    folder = cgroup.folder_of(pid, "pids", root)
+    folders = (folder, *folder.parents) if folder else ()
+    found = (read_number(each / "pids.max") for each in folders)
+    return min((number for number in found if number is not None), default=None)
 
 
 def _pair(limit: tuple[int, int]) -> dict[str, int | None]:

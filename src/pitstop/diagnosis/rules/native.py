@@ -177,7 +177,7 @@ def native_no_thread(evidence: Evidence) -> Finding | None:
     if evidence.exit and not evidence.exit.limits:
         return None  # either of them may be the reason
     count = evidence.limit("processes").get("soft")
-    return tell("no_thread", seen, of=f" (limit of this user: {count})" if count else "")
+    return tell("no_thread", seen, of=f" (at most {count} are allowed)" if count else "")
 
 
 def native_no_memory(evidence: Evidence) -> Finding | None:
