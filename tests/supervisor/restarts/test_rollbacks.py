@@ -280,6 +280,16 @@ def test_memory_that_grows_is_not_the_batchs() -> None:
     assert isinstance(divide("gpu_oom", _journal((_exit(5000),))), BatchDivided)
 
 
+def test_memory_that_runs_out_later_each_time_is_not_the_batchs() -> None:
+    at = ((26, 2), (29, 4), (31, 8))
+    earlier = [(BatchDivided("host_oom_killed", step, parts), _exit(step)) for step, parts in at]
+    decision = divide("host_oom_killed", _journal(*earlier, (_exit(32),)))
+    assert isinstance(decision, DivisionRefused)
+    assert "the batch is not the reason" in decision.reason
+    same = [(BatchDivided("host_oom_killed", 26, parts), _exit(25)) for _, parts in at]
+    assert isinstance(divide("host_oom_killed", _journal(*same, (_exit(25),))), BatchDivided)
+
+
 @pytest.mark.parametrize("phase", ["starting", "validation", "between_fits", "saving"])
 def test_memory_used_up_outside_of_a_step(phase: str) -> None:
     decision = divide("host_alloc_failure", _journal((_exit(7, phase),)))

@@ -6,7 +6,7 @@ What was done is in the journal only, and holds for every later attempt of the r
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, pairwise, takewhile
 
 from pitstop import journal
 from pitstop.errors import RunFolderUnwritable
@@ -224,6 +224,7 @@ MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
 _READING = (*_STEPPING, "validation")
 _SHUFFLE = re.compile(r"Shuffle \d+")
+_MOST_FURTHER = 3  # divisions that may each fail at a later step: batches may differ in size
 _SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets the first large batch
 
 
@@ -252,11 +253,24 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
         kept = (f"; {shuffled[0]} keeps its buffer, to keep the order") if shuffled else ""
         grew = f"memory use grew for {steps} steps: the batch is not the reason"
         return DivisionRefused(grew + kept)
+    if _gets_further([*_divided_at(entries), exits[-1].step + 1]):
+        return DivisionRefused(
+            "memory lasts for more steps each time: the batch is not the reason"
+        )
     if lowers_precision and not events_of(entries, PrecisionReduced):
         return PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
     if all(each.data.get("adapter") in LOOPS for each in events_of(entries, FitStarted)):
         return DivisionRefused("this is a custom loop: only batches of model.fit can be divided")
     return _division(cause, exits[-1].step + 1, own, 2 * batch_parts(entries))
+
+
+def _divided_at(entries: Sequence[Entry]) -> list[int]:
+    return [each.step for each in events_of(entries, BatchDivided)]
+
+
+def _gets_further(steps: list[int]) -> bool:
+    """A step that fits once fits again; what runs out later each time is filled by something."""
+    return len(steps) > _MOST_FURTHER and all(step < later for step, later in pairwise(steps))
 
 
 def _phase(own: Sequence[Entry]) -> str:
