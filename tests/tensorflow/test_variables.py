@@ -352,7 +352,7 @@ def test_after_a_restore_nothing_is_waited_for(registry: VariableRegistry) -> No
     model = tf.Variable(0.0, name="model")
     doubt = resumed.restore_all(saved)
     assert model.numpy() == 1.0
-    assert "2 saved variable(s) were not created again" in doubt
+    assert "2 variable(s) of the saved state do not exist in this attempt" in doubt
     assert tf.Variable(0.5).numpy() == 0.5
     assert resumed.created == registry.created - 1
     del kept
@@ -370,7 +370,7 @@ def test_what_came_late_is_certain_where_a_named_object_has_it(registry: Variabl
     kept = [tf.Variable(0.0, name="slot") for _ in range(2)]
     assert [variable.numpy() for variable in kept] == [1.0, 2.0]
     doubt = resumed.settle(saved, first_is_named)
-    assert "1 saved variable(s) were created late" in doubt
+    assert "1 variable(s) of the saved state were created late" in doubt
 
 
 def test_another_late_name_is_refused_behind_the_constructor(registry: VariableRegistry) -> None:

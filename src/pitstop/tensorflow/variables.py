@@ -57,7 +57,7 @@ class Awaited:
             kept = variable_match.named(self._found.unsaved)
             doubts.append(f"variables of the model are not in the saved state: {kept}")
         if lost := [item for item in self._waiting.values() if not item.dropped]:
-            doubts.append(_told("were not created again", lost))
+            doubts.append(_told("do not exist in this attempt, so they are not restored", lost))
         if unproven := self._unproven(path_of):
             doubts.append(_told("were created late and may be meant as new ones", unproven))
         return "; ".join(doubts)
@@ -73,7 +73,7 @@ class Awaited:
 
 
 def _told(what: str, items: Collection[SavedVariable]) -> str:
-    return f"{len(items)} saved variable(s) {what}: {variable_match.named(items)}"
+    return f"{len(items)} variable(s) of the saved state {what}: {variable_match.named(items)}"
 
 
 PathOf = Callable[[Any], str]
