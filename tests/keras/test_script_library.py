@@ -81,3 +81,18 @@ def test_a_queue_that_training_uses_is_named() -> None:
     act()
     state.capture(Encoder(""), read_ahead=False)
     assert [each for each in state.unverified if "waiting" in each]
+
+
+def test_what_autograph_sets_on_functions_is_no_state_of_the_script() -> None:
+    def doubled(values: Any) -> Any:
+        return values * 2
+
+    def act() -> Any:
+        return tf.numpy_function(doubled, [tf.ones(2)], tf.float32)
+
+    state = ScriptState(KerasLibrary())
+    state.begin({"act": act}, {})
+    tf.function(act)()
+    saved = state.capture(Encoder(""), read_ahead=False)
+    assert "ag_dnc_wrapper__" in vars(doubled)
+    assert "ag_dnc_wrapper__" not in str(saved)

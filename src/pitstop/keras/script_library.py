@@ -36,6 +36,7 @@ _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
 # The graph of a functional model leads to its layers, which are met anyway.
 _SET_BY_CALLBACKS = frozenset({"history"})  # what Keras' list of callbacks sets on a model
+_SET_BY_AUTOGRAPH = frozenset({"ag_dnc_wrapper__", "autograph_info__"})
 _NOT_FOLLOWED = (
     "keras.src.ops.node",
     "keras.src.utils.tracking",
@@ -81,6 +82,8 @@ class KerasLibrary:
         return None if not found and not isinstance(value, kinds("Model")) else found
 
     def own_names(self, kind: type) -> frozenset[str]:
+        if kind is types.FunctionType:
+            return _SET_BY_AUTOGRAPH
         if issubclass(kind, kinds("callbacks.Callback")):
             # What else it sets is what the callback remembers.
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))

@@ -22,7 +22,7 @@ class Library(Protocol):
         """The attributes that a script has put on a library's object; None where it puts none."""
 
     def own_names(self, kind: type) -> frozenset[str]:
-        """Attributes that a library's own code sets on objects of a class of the script."""
+        """Attributes that a library's own code sets on the script's functions and objects."""
 
     def remade_names(self, kind: type) -> frozenset[str]:
         """Attributes that a library's own code sets, and makes again where they are missing."""

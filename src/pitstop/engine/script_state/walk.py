@@ -220,7 +220,9 @@ class Walk:
     def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
         if kind == "function":
             if _is_users(value):
-                return reachable.cells_of(value) | dict(vars(value))
+                left_out = self._library.own_names(types.FunctionType)
+                own = {key: each for key, each in vars(value).items() if key not in left_out}
+                return reachable.cells_of(value) | own
             # Around a function of the script, a library keeps what is its own.
             both = {key: each for key, each in vars(value).items() if not callable(each)}
             return both | {"__wrapped__": vars(value)["__wrapped__"]}
