@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import ScriptState
@@ -96,3 +98,16 @@ def test_what_autograph_sets_on_functions_is_no_state_of_the_script() -> None:
     saved = state.capture(Encoder(""), read_ahead=False)
     assert "ag_dnc_wrapper__" in vars(doubled)
     assert "ag_dnc_wrapper__" not in str(saved)
+
+
+def test_the_position_of_keras_own_image_iterators_is_state_of_the_input() -> None:
+    rows = ImageDataGenerator().flow(np.ones((6, 4, 4, 1)), batch_size=2)
+    state = ScriptState(KerasLibrary())
+    state.begin({}, {"x": rows})
+    rows[0]
+    rows.on_epoch_end()
+    saved, unverified = state.capture_input(Encoder(""))
+    assert unverified == []
+    assert "total_batches_seen" in str(saved)
+    next(rows)
+    assert any("index_generator" in each for each in state.capture_input(Encoder(""))[1])

@@ -9,8 +9,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.state_capture import EXACT
 from pitstop.keras.fit_level import NOT_REPEATABLE
 from pitstop.keras.input_state import FreshIterator, restore_iterator
 from pitstop.keras.private import TFEpochIterator, validation_iterators
@@ -180,3 +182,9 @@ def test_a_validation_that_shares_its_shuffle_with_the_training_has_its_order(dr
     fresh = FreshIterator.of(iter(training))
     iterator = restore_iterator(fresh, at_cut, 3, lambda: iter(training))
     assert [read(iterator), resumed.validate(), read(training), resumed.validate()] == expected
+
+
+def test_a_reader_that_is_also_an_iterator_is_read_as_a_reader() -> None:
+    rows = ImageDataGenerator().flow(np.ones((6, 4, 4, 1)), batch_size=2)
+    assert ValidationInput(rows).level == EXACT
+    assert ValidationInput(iter([ROWS])).level != EXACT

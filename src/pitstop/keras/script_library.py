@@ -19,6 +19,7 @@ from pitstop.tensorflow.randomness import is_part_of_an_input
 _LIBRARIES = (*SOURCES, "tensorflow.")
 _VARIABLES = ("Variable", "random.SeedGenerator")
 _LAYERS_AND_OPTIMIZERS = ("layers.Layer", "optimizers.Optimizer", "optimizers.legacy.Optimizer")
+_READERS = ("utils.PyDataset", "utils.Sequence")
 _WITHOUT_CODE = (
     *_VARIABLES,
     "KerasTensor",
@@ -53,7 +54,7 @@ class KerasLibrary:
     """See `script_state.library.Library`."""
 
     def is_opened(self, kind: type) -> bool:
-        return issubclass(kind, kinds("callbacks.Callback"))
+        return issubclass(kind, kinds("callbacks.Callback", *_READERS))
 
     def is_followed(self, kind: type) -> bool:
         if issubclass(
@@ -89,11 +90,14 @@ class KerasLibrary:
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
             own = map(_names_set_in, kinds("callbacks.Callback"))
             return frozenset(event_files.WRITERS if is_tensorboard else ()).union(*own)
+        if issubclass(kind, kinds(*_READERS)):
+            return frozenset().union(*map(_names_set_in, kinds(*_READERS)))
         names = names_set_by_libraries(kind)
         return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
-        return names_set_by_libraries(kind)
+        is_reader = issubclass(kind, kinds(*_READERS))
+        return self.own_names(kind) if is_reader else names_set_by_libraries(kind)
 
     def is_asked(self, owner: Any, value: Any) -> bool:
         """Texts of Keras' own callbacks, such as a path."""

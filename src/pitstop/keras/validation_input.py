@@ -53,7 +53,7 @@ class ValidationInput:
 
     @property
     def level(self) -> Exactness:
-        if hasattr(self.data, "__next__"):
+        if hasattr(self.data, "__next__") and not self._is_read_for_its_form:
             return _READ_AHEAD
         if pipeline.keeps_an_order(self.data) and not self._fills:
             return KEPT_ORDER
@@ -73,7 +73,11 @@ class ValidationInput:
     @property
     def begins_by_reading(self) -> bool:
         """Whether the first validation, which is over, has read the data for its form alone."""
-        return bool(self._created) and isinstance(self.data, kinds(*_READ_FOR_THEIR_FORM))
+        return bool(self._created) and self._is_read_for_its_form
+
+    @property
+    def _is_read_for_its_form(self) -> bool:
+        return isinstance(self.data, kinds(*_READ_FOR_THEIR_FORM))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         described = {"created": self._created}
