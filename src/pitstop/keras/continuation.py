@@ -273,6 +273,7 @@ class Continuation:
             run.structure.restore(self._saved.state["fit"]["structure"])
         except ResumeRefused as refusal:
             self._refuse_or_force(refusal)
+        run.traced.restore(self._saved.state["fit"].get("traced", {}))
         self.settings.take()
         left_out.cut_rate(run, self.position.step)
         if self._left_out:

@@ -77,6 +77,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
             "callbacks": described,
             "objects": objects,
             "structure": run.structure.capture(),
+            "traced": run.traced.capture(),
             "input": input_json,
             "validation": validation_json,
         },

@@ -29,6 +29,7 @@ from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.model_functions import ModelFunctions
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import FitVitals, StepNumbers
@@ -79,6 +80,7 @@ class FitRun:
         self.parts = FitLevel(session)  # how exact it is
         self.objects = FitObjects()  # those of the script that the training leads to
         self.structure = Structure(model)
+        self.traced = ModelFunctions(model)
         self.doubt(beginning.course.doubt)
         self.epoch_iterator: Any = None
         self.held_iterator: Any = None  # the one that Keras 2 holds since the epoch began
@@ -255,9 +257,15 @@ class FitRun:
 
     @observing(spoils=True)
     def _reach_boundary(self, now_ns: int) -> None:
-        self.structure.look()
+        self._look()
         self._publish(now_ns)
         self._boundary.obey(self.position.step, self.take)
+
+    def _look(self) -> None:
+        self.structure.look()
+        if other := self.traced.look():
+            self.doubt(other)
+            self.parts.report(self.session, self.level)
 
     def _publish(self, now_ns: int) -> None:
         at = self.position
@@ -272,7 +280,7 @@ class FitRun:
         try:
             if milestone:
                 # No boundary follows a training step that the last callbacks have made anew.
-                self.structure.look()
+                self._look()
             return self._cut(stage, milestone)
         except Exception as error:  # noqa: BLE001
             self.session.snapshots.give_up(error)

@@ -133,6 +133,12 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
         hook(checkpoint_management, name, write_file)
 
 
+class TracedOps:
+    """How many there were since the first `on_traced_op`."""
+
+    count = 0
+
+
 def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
     """Calls what is named for its kind with the type of each op that is traced, draws left out."""
 
@@ -144,6 +150,7 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
             told(op_type)
 
     def create(original: Original, graph: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
+        TracedOps.count += 1
         # The sixth argument, after inputs, dtypes, input_types and name.
         look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
         return original(graph, op_type, *args, **kwargs)

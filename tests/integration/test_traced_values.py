@@ -1,0 +1,35 @@
+"""Numbers of Python that a training step was traced with, and a resume that traces it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import LevelKnown
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import SCRIPTS, KerasRun
+from tests.integration.supervisor.launch import run_alone
+
+_SCRIPT = "keeps_constants.py"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rate", ["1", "2"])
+def test_a_step_that_keeps_another_number_is_not_exact(
+    tmp_path: Path, forked: Interpreter, rate: str
+) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / _SCRIPT, rate, "plain.npy")
+    options = ("--every", "2steps")
+    run = KerasRun(tmp_path, _SCRIPT, (rate, "out.npy"), options, interpreter=forked)
+    assert run.attempt("--die-at-step", "21").returncode != 0
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    is_same = (tmp_path / "out.npy").read_bytes() == (tmp_path / "plain.npy").read_bytes()
+    known = run.last(LevelKnown)
+    if rate == "1":
+        assert is_same
+        assert known.level == "exact", known.reason
+    else:
+        assert known.level == "not_exact"
+        assert "train_function" in known.reason

@@ -1,0 +1,116 @@
+"""Python values that a training step keeps as constants, and those it finds when traced again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pitstop.keras.model_functions import ModelFunctions
+from pitstop.tensorflow import private
+
+ROWS, ANSWERS = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _counted() -> None:
+    private.on_traced_op({})
+
+
+class Weighted(keras.Model):
+    """Its loss has a factor that is a number of Python."""
+
+    def __init__(self, factor: Any) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+        self.factor = factor
+
+    def call(self, rows: Any) -> Any:
+        return self.dense(rows)
+
+    def compute_loss(self, *arguments: Any, **named: Any) -> Any:
+        return super().compute_loss(*arguments, **named) * tf.reduce_mean(self.factor)
+
+
+def compiled(factor: Any, **options: Any) -> tuple[Weighted, ModelFunctions]:
+    model = Weighted(factor)
+    model.compile("adam", "mse", **options)
+    return model, ModelFunctions(model)
+
+
+def fit(model: Any) -> None:
+    model.fit(ROWS, ANSWERS, batch_size=2, verbose=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"steps_per_execution": 2}, {"jit_compile": True}])
+def test_a_step_that_is_traced_again_with_another_value_is_told(options: dict[str, Any]) -> None:
+    model, traced = compiled(0.5, **options)
+    fit(model)
+    model.factor = 2.0
+    assert not traced.look()
+    saved = traced.capture()
+    for factor, is_other in ((0.5, False), (2.0, True)):
+        resumed, followed = compiled(factor, **options)
+        followed.restore(saved)
+        fit(resumed)
+        assert ("train_function" in followed.look()) is is_other
+        assert followed.look() == ""
+
+
+def test_a_step_that_was_traced_before_the_restore_is_compared() -> None:
+    model, traced = compiled(0.5)
+    fit(model)
+    traced.look()
+    resumed, followed = compiled(2.0)
+    fit(resumed)
+    assert not followed.look()
+    followed.restore(traced.capture())
+    assert "train_function" in followed.look()
+
+
+def test_the_next_fit_keeps_the_step_unless_the_model_is_compiled_again() -> None:
+    model, traced = compiled(0.5)
+    fit(model)
+    traced.look()
+    for compiles in (False, True):
+        resumed, ended = compiled(0.5)
+        ended.restore(traced.capture())
+        resumed.factor = 2.0
+        if compiles:
+            resumed.compile("adam", "mse")
+        next_fit = ModelFunctions(resumed)
+        fit(resumed)
+        assert bool(next_fit.look()) is not compiles
+
+
+def test_functions_of_validation_and_prediction_are_compared() -> None:
+    model, traced = compiled(0.5)
+    model.evaluate(ROWS, ANSWERS, verbose=0)
+    traced.look()
+    resumed, followed = compiled(0.25)
+    followed.restore(traced.capture())
+    resumed.predict(ROWS, verbose=0)
+    assert not followed.look()
+    resumed.evaluate(ROWS, ANSWERS, verbose=0)
+    assert "test_function" in followed.look()
+
+
+def test_a_model_that_runs_eagerly_reads_each_value_anew() -> None:
+    model, traced = compiled(0.5, run_eagerly=True)
+    fit(model)
+    assert not traced.look()
+    assert traced.capture() == {}
+
+
+def test_a_large_tensor_in_the_place_of_another_is_told() -> None:
+    model, traced = compiled(tf.ones((4, 300)))
+    fit(model)
+    traced.look()
+    for factor in (1.0, 2.0):
+        resumed, followed = compiled(tf.fill((4, 300), factor))
+        followed.restore(traced.capture())
+        fit(resumed)
+        assert bool(followed.look()) is (factor == 2.0)
