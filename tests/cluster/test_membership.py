@@ -213,6 +213,16 @@ def test_a_leader_that_goes_silent_releases_its_members_once(network: PlayedNetw
     assert member.tick(BEAT) == ()
 
 
+def test_a_leader_that_leaves_when_it_has_completed_is_not_lost_to_its_servers(
+    network: PlayedNetwork,
+) -> None:
+    member = following(network, lease_seconds=0.0)
+    network.coming += [Heard(CHIEF, Beat("completed", "ended", 3)), Parted(CHIEF)]
+    member.heard()
+    reason = "the connection to chief 0 was closed"
+    assert member.tick(SERVING) == (MemberReleased("chief 0", "completed", 0, reason),)
+
+
 def test_a_leader_that_is_suspended_is_waited_for(network: PlayedNetwork) -> None:
     member = following(network, lease_seconds=0.0)
     network.coming.append(Heard(CHIEF, Beat("suspended", "train")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -11,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import FitStarted, LevelKnown, Notice, TrainerConnected
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    FitStarted,
+    LevelKnown,
+    Notice,
+    TrainerConnected,
+)
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.journal import read
 from pitstop.store.run_folder import open_existing
@@ -71,6 +79,8 @@ if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
     elif form == "killed":
         time.sleep(12)
         os.kill(os.getpid(), signal.SIGKILL)
+    elif form == "works":
+        time.sleep(15)
     elif form == "script":
         hang()
 """
@@ -160,6 +170,27 @@ def test_nobody_waits_for_a_worker_that_outlives_its_leader(
     if form == "script":
         assert why["cause"] == "hang_or_stall"
         assert "worker 0 completed" in why["summary"]
+
+
+@pytest.mark.parametrize("to_all", [True, False])
+def test_a_worker_that_outlives_its_leader_is_stopped_by_request(
+    tmp_path: Path, network: tuple[str, ...], *, to_all: bool
+) -> None:
+    """Nothing goes on when it is run again.  Who stops its leader alone does not stop it."""
+    (tmp_path / "script.py").write_text(OUTLIVES)
+    options = ("--workers", "2", "--run-dir", "run", "--linger", "1h")
+    words = ("launch", *options, "--", sys.executable, "script.py", "works")
+    started = launch.start(tmp_path, *words, before=network)
+    members = tmp_path / "run" / "members"
+    launch.until((members / "worker-0" / "run.json").exists)
+    launch.until(lambda: launch.events(members, AttemptEnded, "worker-0"))
+    leader = launch.events(members, AttemptStarted, "worker-0")[0].supervisor_pid
+    os.kill(started.pid if to_all else leader, signal.SIGINT)
+    ended = launch.finish(started)
+    assert ended.returncode == (143 if to_all else 0), ended.stderr
+    how = "stopped (exit code 143)" if to_all else "completed"
+    assert f"pitstop: worker 1 {how}".encode() in ended.stderr
+    assert not launch.processes_in(tmp_path)
 
 
 @pytest.mark.timeout(300)

@@ -32,6 +32,7 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((MemberEnd(137, failed=True), LED, FAILED), 137),
         ((LED, STOPPED), 75),
         ((LED, SERVER_STOPPED), 0),
+        ((LED, MemberEnd(143, needed=True)), 143),
         ((LED, SERVER_DISMISSED), 0),
         ((LED, SERVER_DISMISSED, FAILED), 3),
         ((SERVER_STOPPED, LED_STOPPED), 75),

@@ -15,7 +15,7 @@ from pitstop.cluster.resume_agreement import gang_name
 from pitstop.cluster.roster import BeatLease, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
-from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
@@ -234,7 +234,11 @@ class Following:
             return ()
         self._released = True
         reason = f"no message from {self.leader} for {self._lease_seconds:g} s"
-        return (events.MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
+        if not self.connected:
+            reason = f"the connection to {self.leader} was closed"
+        is_over = beat.serves and self.completed_at_seconds < math.inf
+        outcome, code = ("completed", EXIT_COMPLETED) if is_over else ("lost", EXIT_STOPPED)
+        return (events.MemberReleased(str(self.leader), outcome, code, reason),)
 
     def beat(self, beat: Beat) -> None:
         self._client.send(self.leader, beat)

@@ -32,7 +32,8 @@ class MemberEnd(Frozen):
     """How one member's `pitstop run` ended; 128 + signal when it was killed.
 
     `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others
-    until then.  `leads`: its end ends the training.  `idle`: that had ended before.
+    until then.  `leads`: its end ends the training.  `needed`: all end with it.  `idle`: that had
+    ended before.
     `evaluates`: it may look for checkpoints for ever, and is no part of the training.
     """
 
@@ -41,6 +42,7 @@ class MemberEnd(Frozen):
     dismissed: bool = False
     assembling: bool = False
     leads: bool = False
+    needed: bool = False
     idle: bool = False
     evaluates: bool = False
 
@@ -65,7 +67,8 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
     over = [each for each in ends if each.dismissed and each.evaluates]
     stopped = [EXIT_STOPPED for each in ends if each.exit_code == EXIT_STOPPED and each not in over]
     own = [code for code in failures[:1] if code < EXIT_SIGNALLED and leaders == [EXIT_STOPPED]]
-    return next(filter(None, [*own, *leaders, *failures, *stopped]), EXIT_COMPLETED)
+    unsaved = [each.exit_code for each in ends if each.needed and not each.dismissed]
+    return next(filter(None, [*own, *leaders, *failures, *stopped, *unsaved]), EXIT_COMPLETED)
 
 
 _LONGEST_LINE_BYTES = 1 << 20
@@ -198,10 +201,16 @@ class MemberProcess:
         # What is not saved keeps its own exit code when a request ended it.
         was_stopped = states[-1:] == [State.STOPPED.value]
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
-        assembling, leads = self._last_phase == ASSEMBLING, self.member.leads
-        idle = code == EXIT_COMPLETED and not states
-        evaluates = self.member.name.startswith(EVALUATOR)
-        self.end = MemberEnd(code, failed, self._dismissed, assembling, leads, idle, evaluates)
+        self.end = MemberEnd(
+            code,
+            failed=failed,
+            dismissed=self._dismissed,
+            assembling=self._last_phase == ASSEMBLING,
+            leads=self.member.leads,
+            needed=self.member.needed,
+            idle=code == EXIT_COMPLETED and not states,
+            evaluates=self.member.name.startswith(EVALUATOR),
+        )
         return self.end
 
     def _record_suspension(self) -> None:

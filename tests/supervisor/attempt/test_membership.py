@@ -162,3 +162,12 @@ def test_who_can_take_no_step_without_its_leader_ends_soon_after_it(
             MemberReleased("chief 0", "completed", 0, reason),
             StopAsked(StopRequested("cluster", "graceful", reason=f"chief 0: {reason}")),
         ]
+
+
+@pytest.mark.parametrize("over_seconds", [-math.inf, 1.0])
+def test_a_worker_goes_on_when_its_leader_has_completed_and_left(over_seconds: float) -> None:
+    with closing(Beacon.create()) as beacon:
+        run = Run(beacon, None)
+        run.cluster.over_seconds = over_seconds
+        run.said = [MemberReleased("worker 0", "lost", 75, "the connection was closed")]
+        assert bool(ended(run.part(launched=False))) == (over_seconds < 0)

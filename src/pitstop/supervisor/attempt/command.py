@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
-from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED
+from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
 from pitstop.record import Frozen
@@ -173,11 +173,15 @@ class Command:
         if self._resources.attempt_state.broken is not None:
             # It failed because another member was missing.
             found = replace(found, stop_requested=True)
-        if found.role is None and not found.trainer_stopped and run.cluster.over_seconds >= 0:
-            # Another run would do nothing: its leader has completed.
-            found = replace(found, stop_requested=False)
+        unsaved = found.role is None and not found.trainer_stopped
+        outlived = unsaved and run.cluster.over_seconds >= 0
+        if outlived:
+            found = replace(found, stop_requested=found.stop_asked_here)
         verdict = decide(found, self._wait_status)
         self.exit_code = verdict.exit_code
+        if outlived and self.exit_code == EXIT_STOPPED:
+            # Nothing goes on when it is run again: its leader has completed.
+            self.exit_code = EXIT_TERMINATED
         return (verdict.signal,)
 
     def finish(self) -> tuple[AttemptEnded, ...]:

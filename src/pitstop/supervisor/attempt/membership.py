@@ -197,6 +197,7 @@ class Membership:
         self._ends_at_seconds = time.monotonic() + patience_seconds
         end = Release(state.value, exit_code, notices.outcome_of(state, exit_code))
         self._cluster.end(end)
+        self._cluster.beat_now(self._beat(state.value))  # A request may end the wait at once.
         while self._cluster.is_awaited and time.monotonic() < self._ends_at_seconds:
             yield from self._resources.event_loop.turn(_TURN_SECONDS)
             yield from self.tick()
@@ -214,6 +215,8 @@ class Membership:
 
     def _tell(self, heard: Iterable[events.Event]) -> Iterator[Occurrence]:
         for event in heard:
+            if isinstance(event, events.MemberReleased) and self._outlives(event):
+                continue
             if isinstance(event, events.StopRequested):
                 yield StopAsked(event)
             else:
@@ -221,6 +224,11 @@ class Membership:
             self._lost = self._lost_with(event) or self._lost
             if isinstance(event, events.MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
+
+    def _outlives(self, event: events.MemberReleased) -> bool:
+        """Whether the leader left when its training had completed: then the script goes on."""
+        is_over = event.outcome == "lost" and self._cluster.over_seconds >= 0
+        return is_over and self._resources.attempt_state.role is None
 
     def _lost_with(self, event: events.Event) -> _LostMember | None:
         """The member without which TensorFlow cannot go on.

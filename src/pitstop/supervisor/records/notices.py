@@ -6,6 +6,7 @@ from typing import Any
 
 from pitstop import events
 from pitstop.durations import about, duration, wait
+from pitstop.exit_codes import EXIT_TERMINATED
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
@@ -115,6 +116,8 @@ def final_lines(
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to resume" if attempt_state.checkpoint else "run it again"
+    if state is State.STOPPED and exit_code == EXIT_TERMINATED:
+        return (f"stopped {after}; the leader has completed: only --new trains again ({why}).",)
     if state is State.STOPPED:
         return (f"stopped {after}; {saved}; {again} (details: `pitstop why {run_dir}`).",)
     if attempt_state.resume_refused:
