@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from pitstop.events import LevelKnown, Restored
+from pitstop.exit_codes import EXIT_STOPPED
 from tests.integration.compare import first_difference
-from tests.integration.keras_run import OUT, REAL, KerasRun
+from tests.integration.keras_run import OUT, REAL, SCRIPTS, KerasRun
 from tests.integration.matrix.cells import ACTIONS, NOT_EXACT, REPLAY, Cell
 from tests.integration.matrix.conftest import Baseline, baseline  # noqa: F401  a fixture
 from tests.integration.matrix.test_matrix import interrupted_run
+from tests.integration.supervisor import launch
 
 pytest.importorskip("tf_keras", reason="Keras 2 comes in a package of its own")
 
@@ -95,3 +99,16 @@ def test_a_dropout_that_draws_from_a_hidden_stream_is_not_exact(tmp_path: Path) 
     known = run.last(LevelKnown)
     assert known.level == NOT_EXACT
     assert "enable_tf_random_generator" in known.reason
+
+
+@pytest.mark.fast
+def test_a_stop_in_the_validation_costs_no_epoch(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "legacy_validation.py")
+    alone = launch.run_alone(tmp_path, sys.executable, SCRIPTS / run.script)
+    started = run.start()
+    run.until_phase("validation")
+    started.send_signal(signal.SIGTERM)
+    assert launch.finish(started).returncode == EXIT_STOPPED
+    ended = run.attempt()
+    assert run.last(Restored).step_in_epoch == 10
+    assert ended.stdout == alone.stdout

@@ -75,15 +75,18 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
         yield from training.outside(original(handler))
         return
     continuation = training.take_continuation()
+    skips = continuation is not None and continuation.position.stage != "steps"
     if continuation is not None:
         _restore(run, continuation)
+        # `steps` takes it for the first step of the next epoch, where this one has none left.
+        handler._initial_step = 0 if skips else run.position.step_in_epoch
     elif run.input.state.drawn == 0:
         # A reader of the script's begins with the first step: callbacks may have drawn since.
         run.look_for_streams()
         run.input.before_iterator()
     run.begin_steps()
     step_memory.look(run)
-    if continuation is None or continuation.position.stage == "steps":
+    if not skips:
         for step in original(handler):
             stride = run.epoch_iterator.steps_per_execution
             if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
@@ -102,7 +105,6 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
         take_place(run.held_iterator, iterator)
     # A cut after the last call of an epoch, which may be a shorter one, has its number.
     handler._steps_per_execution.assign(stride)
-    handler._initial_step = run.position.step_in_epoch
 
 
 TRAINER: type = legacy_private.Model  # the class with `fit` and its like
