@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -52,6 +53,14 @@ import tensorflow as tf
 if sys.argv[1] == "serves":
     tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
 tf.distribute.MultiWorkerMirroredStrategy()
+"""
+SERVER_ENDS = """
+import json, os, sys, time
+if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "ps":
+    sys.exit(int(sys.argv[1]))
+while os.path.exists("waits"):
+    time.sleep(0.1)
+sys.exit(4)
 """
 OUTLIVES = """
 import atexit, json, os, signal, sys, threading, time
@@ -170,6 +179,19 @@ def test_nobody_waits_for_a_worker_that_outlives_its_leader(
     if form == "script":
         assert why["cause"] == "hang_or_stall"
         assert "worker 0 completed" in why["summary"]
+
+
+def test_a_leader_does_not_wait_for_ever_for_a_server_that_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SERVER_ENDS)
+
+    def launched(code: str) -> subprocess.CompletedProcess[bytes]:
+        options = ("--workers", "0", "--ps", "1", "--linger", "2s", "--run-dir", f"run-{code}")
+        return launch.call(tmp_path, "launch", *options, "--", sys.executable, "script.py", code)
+
+    assert launched("0").returncode == 4
+    (tmp_path / "waits").touch()
+    assert launched("0").returncode == 2
+    assert launched("3").returncode == 3
 
 
 @pytest.mark.parametrize("to_all", [True, False])

@@ -43,6 +43,7 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((LED_BEFORE, MemberEnd(75, dismissed=True)), 75),
         ((LED_BEFORE, MemberEnd(75, dismissed=True, assembling=True)), 2),
         ((MemberEnd(137, failed=True), LED_DISMISSED), 75),
+        ((MemberEnd(0, idle=True), LED_DISMISSED), 2),
         ((LED, MemberEnd(75, dismissed=True, evaluates=True)), 0),
         ((LED, MemberEnd(75, evaluates=True)), 75),
         ((LED_STOPPED, MemberEnd(75, dismissed=True, evaluates=True)), 75),

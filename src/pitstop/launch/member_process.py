@@ -60,7 +60,8 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
     because a script failed: 75 asks for another run, which would fail again.  A member that waited
     for one that had completed before would wait again.
     """
-    if any(each.idle for each in ends) and any(each.assembling for each in ends):
+    waits = any(each.assembling or (each.leads and each.dismissed) for each in ends)
+    if waits and any(each.idle for each in ends):
         return EXIT_REFUSED
     leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]

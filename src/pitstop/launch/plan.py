@@ -26,6 +26,10 @@ class Member(Frozen):
     needed: bool
 
     @property
+    def stores(self) -> bool:
+        return self.name.startswith(STORES)
+
+    @property
     def prefix(self) -> str:
         return f"{self.name} | "
 

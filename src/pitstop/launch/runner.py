@@ -161,7 +161,8 @@ class _Launcher:
         if member.member.needed and os.WIFSIGNALED(ended.wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
-        elif member.member.leads:
+        elif end.leads or (member.member.stores and (end.failed or end.idle)):
+            # Nobody can train without its variables; the leader may wait for it without end.
             lingers_until = time.monotonic() + self._request.linger_seconds
             self._dismiss_at = min(self._dismiss_at, lingers_until)
 
