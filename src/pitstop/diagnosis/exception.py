@@ -13,11 +13,12 @@ from pitstop.events import ExceptionRaised
 from pitstop.record import Frozen
 
 _LIBRARY = re.compile(
-    r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$|/src/pitstop/"
+    r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$|/src/pitstop/|^$"
 )
 _FRAME = re.compile(
-    r'^\s*(?:\||│)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'
+    r'^\s*(?:\||│)?\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:,? in\b ?(?P<function>.*?))?\s*$'
 )
+"""Pages take `<module>` and `<string>` for tags of their own, and leave them out."""
 
 _SAYS_WHERE = re.compile(
     r"\s*(?:Graph execution error|\d+ root error|Detected at|File \"|<stack traces|defined at|-{2,}"

@@ -21,7 +21,8 @@ _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL
 
 _NAMES_OF_WRAPPERS = """
 CalledProcessError ChildFailedError Exit JobSubmissionError ProcessExitedException
-ProcessRaisedException RayTaskError RemoteTraceback SignalException SubprocessError SystemExit"""
+ProcessRaisedException RayTaskError RemoteTraceback SignalException SubprocessError SystemExit
+TuneError"""
 _WRAPPERS = frozenset(_NAMES_OF_WRAPPERS.split())
 """They tell that another process or call failed, and its number; not why."""
 
@@ -35,6 +36,8 @@ _TELLS_OF_AN_EXIT = re.compile(
 
 _OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
 _KILLED = "killed by signal: "
+_FIRST_TO_FAIL = "Root Cause (first observed failure)"
+"""torchrun lists below it the process that failed first, above it those that it ended for that."""
 _SIGNAL_INSIDE = re.compile(
     r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
     rf"|{_KILLED}(?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
@@ -231,10 +234,11 @@ def signal_told(raised: Raised) -> str:
     """The signal that ended another process, as the exception tells; else empty."""
     if not _tells_of_another(raised):
         return ""
-    inside = _SIGNAL_INSIDE.search(raised.message)
+    said = raised.message.rpartition(_FIRST_TO_FAIL)[2]
+    inside = _SIGNAL_INSIDE.search(said)
     if inside:
         return signal_of(inside["signal"] or inside["word"])
-    told = _TELLS_OF_AN_EXIT.search(raised.message)
+    told = _TELLS_OF_AN_EXIT.search(said)
     return signal_of_code(int(told["code"])) if told else ""
 
 

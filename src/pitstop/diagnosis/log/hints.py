@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title
+from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clues import Clue, classified
 from pitstop.diagnosis.log.lines import Line, without_marks
 from pitstop.diagnosis.log.log import Log
@@ -14,7 +15,8 @@ from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, wi
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file|could not locate"
+    r"|(?:cannot|unable to) allocate|not exist\b|is not found\b|not a \w+ file|could not locate"
+    r"|forcibly closed"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
     r"|^(?:Original stack trace for|Caused by op) u?'",
@@ -61,12 +63,16 @@ _SAID_BY_PYTHON = re.compile(
     r"|unexpected keyword argument|missing \d+ required (?:positional|keyword)|unhashable type"
     r"|(?:index|range) out of range|division by zero|not supported between instances of"
     r"|(?:not enough|too many) values to unpack|can only concatenate|invalid literal for int"
+    r"|conversion requested dtype"
     r"|\b(?:Attribute|Index|Key|Name|Type|UnboundLocal|Value|ZeroDivision)Error: \S"
 )
 """What an exception of the script says, in a line of other words."""
+_OF_A_CALLBACK = re.compile(
+    r"\b[Cc]allbacks? (?!=)|\bon_(?:epoch|train|test|batch)\w*_(?:begin|end)\b"
+)
 _GOES_ON = re.compile(r"[a-z]+ ")  # a line that a terminal or a page has broken off
 _MOST_LINES = 60
-_FEW_LINES = 3  # whoever quotes no more than these quotes what failed, in whatever words
+FEW_LINES = 3  # whoever quotes no more than these quotes what failed, in whatever words
 _MOST_AFTER = 8
 _FACTOR = 0.45
 _LIKELY = 0.88
@@ -95,7 +101,7 @@ def find(log: Log) -> Iterator[Clue]:
         is_told = (
             _ANNOUNCES.match(above)
             or _OF_AN_OPERATION.match(below.text)
-            or (len(told) <= _FEW_LINES and not _ORDINARY.search(without_marks(line.text)))
+            or (len(told) <= FEW_LINES and not _ORDINARY.search(without_marks(line.text)))
         )
         sounds = _may_be_an_error(line.text)
         if line.number not in inside and (is_told or sounds):
@@ -148,11 +154,15 @@ def waiting(log: Log) -> Clue | None:
     )
 
 
+def is_ordinary(text: str) -> bool:
+    """A warning, or what a program says that goes on."""
+    return bool(_IS_NONE.search(without_marks(text)))
+
+
 def _may_be_an_error(text: str) -> bool:
     if _OP_FAILED.search(text):
         return _END_OF_INPUT not in text
-    text = without_marks(text)
-    return bool(_SOUNDS_LIKE_AN_ERROR.search(text)) and not _IS_NONE.search(text)
+    return bool(_SOUNDS_LIKE_AN_ERROR.search(without_marks(text))) and not is_ordinary(text)
 
 
 def _read_as_exception(text: str) -> Raised:
@@ -172,7 +182,10 @@ def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
     if row is None and not _SAID_BY_PYTHON.search(said):
         return
     base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
-    own = replace(base, cause="user_code_error", confidence=_LIKELY, headline="The script failed")
+    is_of_callback = _OF_A_CALLBACK.search(said)
+    cause: CauseId = "callback_error" if is_of_callback else "user_code_error"
+    who = "A callback" if is_of_callback else "The script"
+    own = replace(base, cause=cause, confidence=_LIKELY, headline=f"{who} failed")
     clue = classified(log, base, raised, row) if row else own
     said = clue.headline.removesuffix(f": {raised.title}")
     yield replace(

@@ -81,6 +81,9 @@ _FEWEST_LINES = 3
 _NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
+_QUOTATION = re.compile(r"`([^`]+)`|(?<![\w=(,])\"([^\"]+)\"")
+_TAG_OF_TITLE = re.compile(r"^[\s#>*-]*(?:\[[\w ]+\]:? *)?| +#\d+$")
+_SENTENCE_END = re.compile(r"[.?!]+(?= +[A-Z])|[.?!]*$")
 _LONE_MARKS = re.compile(r"^[\s#>/*;%|`'\"!$-]{1,16}(?:\d{1,2}[.)] )?(?=[A-Za-z_])")
 _BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*{2,}")
 _LAST_MARKS = re.compile(r"[\s`*]+$")
@@ -98,7 +101,7 @@ _DECORATION = re.compile(
     r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
     r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
     r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= |$)|:(?= )))"
-    r"|(?P<rank>\[(?:(?:rank|Rank|worker|process|default)[ :_-]?\d+|\d+,\d+)\]"
+    r"|(?P<rank>\[(?:(?:rank|Rank|worker|process|default)[ :_-]?\d+|\d+,\d+|\d+(?=\]<std))\]"
     r"(?:<std(?:err|out)>)?:?)"
     r"|(?P<index>\[\d+\]:?(?= ))"
     r"|(?P<named_rank>\((?:[\w.<>(), -]+ )?(?:pid|ip|rank)=[^)]*\))"
@@ -119,7 +122,7 @@ _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
 _JSON_TRACES = ("exception", "exc_info", "stack_trace", "traceback")
 _HEADER = "Traceback (most recent call last)"
 _GLUED = re.compile(
-    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)(?<!OOM)"
+    r"(?P<bar>\^C|.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)(?<!OOM)"
     r"(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
     r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |srun: |zsh: |terminate called "
@@ -158,7 +161,8 @@ _TYPESET = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xa0", '"""\'\' ')
 def unquoted(raw: str) -> str:
     raw = raw.translate(_TYPESET)
     raw = _BOLD.sub(r"\1", raw) if raw.startswith("**") else raw
-    if raw.count("`") % 2:  # of a quotation that goes over several lines
+    marks = raw.count("`")
+    if marks % 2 or (marks == 2 and raw[0] == raw[-1]):  # of a quotation of one or more lines
         raw = raw.strip("`")
     text = _from_notebook(raw) if raw.endswith(('\\n",', '\\n"')) else raw
     if "&" in text and _ENTITY.search(text):
@@ -224,6 +228,22 @@ def _rejoined(lines: list[str]) -> list[str]:
         if begun and frame_of(whole[index] + whole[index + 1]):
             whole[index : index + 2] = ["", whole[index] + whole[index + 1]]
     return whole
+
+
+def quotations(lines: Sequence[Line], *, is_short: bool) -> Iterator[Line]:
+    """What sentences quote: between quotation marks, else in few lines what is behind a colon."""
+    text = "\n".join(line.text for line in lines)
+    marked = list(_QUOTATION.finditer(text))
+    for found in marked:
+        said = (found[1] or found[2]).replace("\n", " ")
+        yield replace(lines[text.count("\n", 0, found.start())], text=_sentence(said))
+    for line in lines if is_short and not marked else ():
+        for part in (_TAG_OF_TITLE.sub("", line.text), line.text.partition(": ")[2]):
+            yield replace(line, text=_sentence(part))
+
+
+def _sentence(text: str) -> str:
+    return _SENTENCE_END.split(text.strip(" `*\"'"))[0]
 
 
 def _without_heads(lines: list[Line]) -> list[Line]:

@@ -67,7 +67,8 @@ class Log(Frozen):
             number
             for each in self.tracebacks
             if each.headed
-            for number in range(each.first, each.last + 1)
+            # what stands before its header is no part of it
+            for number in range(each.first + (each.first < each.last), each.last + 1)
         )
 
     @cached_property

@@ -35,6 +35,8 @@ _NAN = re.compile(
     re.IGNORECASE,
 )
 _METRICS = re.compile(r"(?:[\w)][\"']?[:=] ?-?(?:\d|nan|inf).*){2}", re.IGNORECASE)
+_ALONE = re.compile(r"^\W*[\w/]*loss[\"']?: -?nan\W*$")
+"""The loss of a dictionary that is printed with one entry a line."""
 _FINITE = re.compile(r"\bloss\b[\"']?\s*[:=]\s*\d", re.IGNORECASE)
 _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 """What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
@@ -125,7 +127,8 @@ def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
 
 def _of(line: Line) -> LogProgress | None:
     text = line.text[:400]
-    if not text or _NO_PROGRESS.search(text):
+    is_alone = bool(_ALONE.match(text))
+    if not text or (_NO_PROGRESS.search(text) and not is_alone):
         return None
     is_nan = bool(_NAN.search(text))
     is_finite = not is_nan and bool(_FINITE.search(text))
@@ -135,8 +138,10 @@ def _of(line: Line) -> LogProgress | None:
     if _WHOLE_EPOCH.match(text):
         place = (line.number, line.group, text)
         return LogProgress(*place, done=1, total=1, is_nan=is_nan, is_finite=is_finite)
-    is_step = (step and _MEASURED.search(text)) or (
-        is_nan and _METRICS.search(text) and not _REST_OF_BAR.match(text)
+    is_step = (
+        (step and _MEASURED.search(text))
+        or (is_nan and _METRICS.search(text) and not _REST_OF_BAR.match(text))
+        or is_alone
     )
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None

@@ -4,9 +4,10 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from pitstop.diagnosis.exception import Frame, Raised, frame_of, frames_in, from_title
+from pitstop.diagnosis.exception import Frame, Raised, bare, frame_of, frames_in, from_title
 from pitstop.diagnosis.log import progress
 from pitstop.diagnosis.log.lines import Line, without_marks
+from pitstop.diagnosis.signatures.tables import CLASSES
 from pitstop.record import Frozen
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
@@ -163,6 +164,8 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
         return _lone(stream, index)
     ipython = _IPYTHON_HEADER.match(text)
     end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
+    if end is None and not ipython:
+        end = _marked_title_after(stream, index + 1)
     if end is None:
         found = _cut(stream[index:], ipython["name"] if ipython else "", headed=True)
         return (found, len(stream)) if found else None
@@ -237,7 +240,9 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     rest = list(_message_lines(stream, title + 1)) if has_message else []
     message = "\n".join([groups.get("message") or "", *rest]).strip()
     frames = _frames_of(stream[first:title])
-    raised = from_title(name, message, frames, callback=_callback_of(frames))
+    whole = "" if has_message or any(each.text.strip() for each in stream[title + 1 :]) else name
+    whole = _completed(whole)
+    raised = from_title(whole or name, message, frames, callback=_callback_of(frames))
     last = title + len(rest)
     traceback = Traceback(
         (raised,),
@@ -248,8 +253,16 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
         line.text.strip(),
         headed,
         is_original="Original Traceback" in stream[first].text,
+        is_cut=bool(whole),
     )
     return traceback, title + 1
+
+
+def _completed(name: str) -> str:
+    """The class whose name the log breaks off in; empty if the name is whole or not known."""
+    begun = bare(name)
+    found = {each for each in CLASSES if begun and each.startswith(begun)} - {begun}
+    return found.pop() if len(found) == 1 and begun not in CLASSES else ""
 
 
 def _title_after(stream: list[Line], start: int, name: str) -> int | None:
@@ -268,6 +281,18 @@ def _title_after(stream: list[Line], start: int, name: str) -> int | None:
         if _is_title(text, is_code=was_frame):
             return index
         was_frame = False
+    return None
+
+
+def _marked_title_after(stream: list[Line], start: int) -> int | None:
+    """Whoever quotes a traceback by hand indents its last line now and then, or marks it."""
+    for index in range(start + 1, len(stream)):
+        if _HEADER.search(stream[index].text):
+            return None
+        title = _TITLE.match(without_marks(stream[index].text))
+        is_code = frame_of(stream[index - 1].text)
+        if title and not is_code and ERROR_NAME.match(title["name"]):
+            return index
     return None
 
 
@@ -317,6 +342,8 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
             place = None
             continue
         place = _IPYTHON_FRAME.match(line.text) if _names_place(line.text) else place
+    if place:  # the log breaks off below it
+        yield Frame(place["file"], int(place["line"] or 0), place["function"] or "")
 
 
 def _callback_of(frames: tuple[Frame, ...]) -> str:

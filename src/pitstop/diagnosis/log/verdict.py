@@ -11,6 +11,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import hints
 from pitstop.diagnosis.log.clues import LIKELY, Clue, is_own_fault
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
+from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
 
@@ -93,16 +94,28 @@ def _batches(log: Log) -> Iterator[str]:
 
 
 _SURVIVED_FACTOR = 0.6
+_MOST_SENTENCES = 12
 _OTHER_FACTOR = 0.5
 _MOST_OTHERS = 4
 
 
 def findings(ending: Ending) -> list[Finding]:
-    best = choose(ending)
+    best = choose(ending) or _quoted(ending)
     if best is None:
         return []
     others = _others(ending, best)
     return [_finding(ending, best), *(_finding(ending, each) for each in others)]
+
+
+def _quoted(ending: Ending) -> Clue | None:
+    """What somebody quotes within sentences, where nothing else is told."""
+    told = [line for line in ending.log.lines if line.text.strip()]
+    if len(told) > _MOST_SENTENCES:
+        return None
+    serious = [line for line in told if not hints.is_ordinary(line.text)]
+    said = quotations(serious, is_short=len(told) <= hints.FEW_LINES)
+    found = choose(Ending(Log(tuple(said))))
+    return replace(found, confidence=found.confidence * _SURVIVED_FACTOR) if found else None
 
 
 def choose(ending: Ending) -> Clue | None:

@@ -1,5 +1,6 @@
 """The tables of signatures and of advice, and which row an exception belongs to."""
 
+import builtins
 import enum
 import re
 from collections.abc import Iterator, Mapping
@@ -67,7 +68,8 @@ def _is_importing(frames: tuple[Frame, ...]) -> bool:
     imports = [i for i, each in enumerate(frames) if _IMPORT.match(each.code)]
     own = [i for i in imports if not frames[i].is_library] or imports[:1]
     below = frames[own[-1] + 1 :] if own else ()
-    return bool(below) and all(frame.is_library for frame in below)
+    # Of a frame without a line the log shows only a part of the path.
+    return bool(own) and all(frame.is_library or not frame.line for frame in below)
 
 
 _OF_TENSORFLOW = """
@@ -178,6 +180,8 @@ LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
 _CUT = tuple(_rows("cut"))
 """What an exception may be whose last line is not there, by the place that it came out of."""
+CLASSES = frozenset(vars(builtins)).union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
+"""Names of classes that Python or a table knows."""
 BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT) if row.name}
 
 _NO_PART_OF_IT = re.compile(
@@ -251,4 +255,5 @@ def of_cut(raised: Raised) -> Signature | None:
         return known
     if raised.callback:
         return BY_NAME["cut_callback"]
-    return next((row for row in _CUT if row.matches(raised, "")), None)
+    by_place = (row for row in SIGNATURES if row.places and not (row.message or row.classes))
+    return next((row for row in (*_CUT, *by_place) if row.matches(raised, "")), None)

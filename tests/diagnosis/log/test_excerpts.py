@@ -1,0 +1,164 @@
+"""Excerpts as people paste them: within sentences, broken off, marked by hand or by a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId
+from pitstop.diagnosis.log import lines
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+_HEADER = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    main()\n'
+_LOADS = _HEADER + '  File "/v/site-packages/t/trainer.py", line 5, in {}\n    read()\n'
+_FAILURES = """\
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+Failures:
+[1]:
+  exitcode  : -15 (pid: 62)
+  traceback : Signal 15 (SIGTERM) received by PID 62
+Root Cause (first observed failure)
+[0]:
+  exitcode  : -9 (pid: 63)
+  traceback : Signal 9 (SIGKILL) received by PID 63
+"""
+_ACTOR = """\
+ray.exceptions.RayActorError: The actor died because of an error raised in its creation task
+  File "/v/site-packages/ray/tune/trainable.py", line 157, in __init__
+    self.setup()
+  File "train.py", line 233, in setup
+    model = self.build_model(con
+"""
+_WITHOUT_TAGS = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in
+    main()
+  File "", line 3, in raise_from
+OSError: [Errno 2] No such file: 'a'
+"""
+_WITHOUT_COMMAS = """\
+> File "../engine/training.py", line 606 in data_generator_task
+>     output = next(self._generator)
+> File "gen.py", line 3 in next
+>     return vstack(a)
+> ValueError: all the input array dimensions differ
+"""
+_IMPORTS = """\
+Traceback (most recent call last):
+  File "./test_script.py", line 1, in <module>
+    from autonomio.commands import train
+  File "/home/b/autonomio/__init__.py", line 3, in <module>
+    from train_new import kuubio
+  File "/home/b/auto
+"""
+_OVER_LINES = """\
+it ended with the message: "RuntimeError: DataLoader worker (pid 47) is killed by signal: Bus
+error. It is possible that its workers are out of shared
+memory."
+"""
+_LOSSES = """\
+I0409 23:03:12.8 1404 model_lib_v2.py:708] {'Loss/localization_loss': nan,
+ 'Loss/total_loss': nan,
+ 'learning_rate': 0.07922263}
+"""
+_STANDARDIZES = """\
+ValueError                                Traceback (most recent call last)
+<ipython-input-26-9d2f469bf853> in <module>()
+--> 188 hist = model.fit(x, y)
+
+~\\Anaconda3\\lib\\site-packages\\keras\\engine\\utils.py in standardize_input_data(data, nam"""
+
+
+def _cause(text: str) -> CauseId:
+    found = findings(Ending(parse(lines.clean(text))))
+    return found[0].cause if found else "unknown"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I get `{}` when I run train.py",
+        'After a while it stops with the message "{}" and nothing else',
+        "I always get this error: {}. Any idea?",
+        "[BUG] {} #123",
+        "### {}\nWhat is wrong?",
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("Illegal instruction (core dumped)", "illegal_instruction"),
+        ("KeyboardInterrupt", "user_interrupt"),
+        ("run.sh: line 1: 20737 Killed    python train.py", "killed_from_outside"),
+        ("Epoch 3: early stopping", "early_stopping_or_callback_stop"),
+        ("SyntaxError: invalid syntax", "user_code_error"),
+        ("Epoch [2/20], Loss: nan", "nan_loss"),
+    ],
+)
+def test_what_a_sentence_quotes_is_read(sentence: str, said: str, cause: CauseId) -> None:
+    assert _cause(sentence.format(said)) == cause
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "W core/x.cc:9] Optimization loop failed: CANCELLED: by it",
+        "Here is my code, the log below ends after `model.fit`",
+        "WARNING: retrying: Connection refused",
+    ],
+)
+def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
+    assert _cause(sentence) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        # the last line is indented further, or marked
+        (f"{_HEADER}      MemoryError`", "host_alloc_failure"),
+        # the log breaks off within the name of a class
+        (f"{_HEADER}KeyboardInterr", "user_interrupt"),
+        (f"{_HEADER}MemoryEr", "host_alloc_failure"),
+        # within a frame of a notebook
+        (_STANDARDIZES, "data_error"),
+        # before the class is named
+        (_LOADS.format("_load_from_checkpoint"), "checkpoint_corrupt_or_mismatch"),
+        (f"^C{_HEADER}", "user_interrupt"),
+        (_ACTOR, "user_code_error"),
+        # a page takes <module> for a tag; a person leaves the commas out
+        (_WITHOUT_TAGS, "data_error"),
+        (_WITHOUT_COMMAS, "data_error"),
+        (_IMPORTS, "dependency_or_import_error"),
+        (_LOADS.format("_standardize_user_data"), "data_error"),
+        (_OVER_LINES, "shm_exhausted"),
+        (_LOSSES, "nan_loss"),
+        ("(GPU_0_bfc) ran out of memory.  Current allocation summary foll", "gpu_oom"),
+    ],
+)
+def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None:
+    assert _cause(text) == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (_FAILURES, "killed_from_outside"),
+        ("traceback : Signal 9 (SIGKILL) received by PID 492347", "killed_from_outside"),
+        ("launch failed with exit codes 245 and -11", "native_crash"),
+        ("Training failed error, exit code '132'", "illegal_instruction"),
+        ("slurmstepd: error: execve(): torchrun: No such file", "dependency_or_import_error"),
+        ("terminating with uncaught exception of type A::B: A::B", "native_crash"),
+        ("INFO: registered a handler for signal 15, got job 3", "unknown"),
+        ("Sending process 94476 closing signal SIGTERM, exit follows", "unknown"),
+    ],
+)
+def test_how_a_process_ended_in_any_order_of_words(text: str, cause: CauseId) -> None:
+    assert _cause(text) == cause
+
+
+def test_each_writer_has_its_traceback() -> None:
+    text = "[0]<stdout>:hi\n" + "".join(
+        f"[2]<stderr>:{line}\n" for line in f"{_HEADER}RuntimeError: no".split("\n")
+    )
+    assert _cause(f"{text}[0]<stdout>:waits\n") == "user_code_error"
