@@ -133,6 +133,10 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         (_LOADS.format("_standardize_user_data"), "data_error"),
         (_OVER_LINES, "shm_exhausted"),
         (_LOSSES, "nan_loss"),
+        (f"{_HEADER}ResourceExhaustedError: <exception str() failed>", "gpu_oom"),
+        ('[BUG] run_classifier got "^C" after the first checkpoint.', "user_interrupt"),
+        ("[E6 PG.cpp:18] [Rank 6] Watchdog caught co", "hang_or_stall"),
+        ("[node1:12] pml_ucx.c:419  Error: Destination is unreachable", "worker_lost"),
         ("(GPU_0_bfc) ran out of memory.  Current allocation summary foll", "gpu_oom"),
     ],
 )

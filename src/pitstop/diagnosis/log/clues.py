@@ -219,8 +219,10 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         return replace(base, cause="callback_error", headline=headline, advice=advice)
     own = innermost_own(raised.frames)
     if raised.name in _SAYS_LITTLE and (own is None or raised.name in tables.TENSORFLOW):
-        headline = f"It ended with an unknown error: {raised.title}"
-        return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
+        row = tables.of_cut(raised)  # its message tells as little as a missing one
+        headline = f"{row.headline if row else 'It ended with an unknown error'}: {raised.title}"
+        cause = row.cause if row else "unknown"
+        return replace(base, cause=cause, confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
 
 

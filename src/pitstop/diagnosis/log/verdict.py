@@ -100,7 +100,11 @@ _MOST_OTHERS = 4
 
 
 def findings(ending: Ending) -> list[Finding]:
-    best = choose(ending) or _quoted(ending)
+    best = choose(ending)
+    if best is None or (best.weight is Weight.HINT and not best.raised):
+        quoted = _quoted(ending)
+        is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt")
+        best = quoted if best is None or is_sure else best
     if best is None:
         return []
     others = _others(ending, best)
@@ -108,7 +112,7 @@ def findings(ending: Ending) -> list[Finding]:
 
 
 def _quoted(ending: Ending) -> Clue | None:
-    """What somebody quotes within sentences, where nothing else is told."""
+    """What somebody quotes within sentences, where nothing else is told for sure."""
     told = [line for line in ending.log.lines if line.text.strip()]
     if len(told) > _MOST_SENTENCES:
         return None
