@@ -138,9 +138,10 @@ def before(log: Log, clue: Clue) -> Clue | None:
 
 def waiting(log: Log) -> Clue | None:
     """The log ends in lines that say again and again that something is waited for."""
-    last = [line for line in log.lines if line.text.strip()][-_LAST_LINES:]
+    last = [line for line in log.lines if re.search(r"[^\W\d]", line.text)][-_LAST_LINES:]
     said = [re.sub(r"\d+", "0", line.text) for line in last if _WAITS.search(line.text)]
-    if not last or not _WAITS.search(last[-1].text) or said.count(said[-1]) < _FEWEST_REPEATS:
+    is_waiting = bool(last) and _WAITS.search(last[-1].text)
+    if not is_waiting or (said.count(said[-1]) < _FEWEST_REPEATS and "still wait" not in said[-1]):
         return None
     return Clue(
         "hang_or_stall",
