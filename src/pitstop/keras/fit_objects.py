@@ -48,10 +48,9 @@ class FitObjects:
             self._state.begin({**named, **rest}, data)
 
     def moved_generators(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
         with self._fenced():
-            found = self._state.moved_generators()
-        return found
+            return self._state.moved_generators()
+        return {}
 
     @property
     def input_digest(self) -> str:

@@ -254,9 +254,7 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
         grew = f"memory use grew for {steps} steps: the batch is not the reason"
         return DivisionRefused(grew + kept)
     if _gets_further([*_divided_at(entries), exits[-1].step + 1]):
-        return DivisionRefused(
-            "memory lasts for more steps each time: the batch is not the reason"
-        )
+        return DivisionRefused("memory lasts for more steps each time: the batch is not the reason")
     if lowers_precision and not events_of(entries, PrecisionReduced):
         return PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
     if all(each.data.get("adapter") in LOOPS for each in events_of(entries, FitStarted)):
