@@ -57,6 +57,15 @@ it ended with the message: "RuntimeError: DataLoader worker (pid 47) is killed b
 error. It is possible that its workers are out of shared
 memory."
 """
+_DONE = "step 9: loss = 0.3 (0.8 sec/step)\nFinished training! Saving model to disk.\n"
+_IN_USER_CODE = f"""\
+{_HEADER}ValueError: in user code:
+
+    /v/keras/engine/training.py:855 train_function  *
+        return step_function(self, iterator)
+    /v/distribute/distribute_lib.py:1285 run
+        return self._extended.call_for_each_replica(fn, args=args)
+"""
 _LOSSES = """\
 I0409 23:03:12.8 1404 model_lib_v2.py:708] {'Loss/localization_loss': nan,
  'Loss/total_loss': nan,
@@ -106,6 +115,7 @@ def test_what_a_sentence_quotes_is_read(sentence: str, said: str, cause: CauseId
         "W core/x.cc:9] Optimization loop failed: CANCELLED: by it",
         "Here is my code, the log below ends after `model.fit`",
         "WARNING: retrying: Connection refused",
+        "slurmstepd: error: couldn't chdir to `/r/b': No such file or directory: going to /tmp instead",
     ],
 )
 def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
@@ -138,6 +148,13 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         ("[E6 PG.cpp:18] [Rank 6] Watchdog caught co", "hang_or_stall"),
         ("[node1:12] pml_ucx.c:419  Error: Destination is unreachable", "worker_lost"),
         ("(GPU_0_bfc) ran out of memory.  Current allocation summary foll", "gpu_oom"),
+        # where a traceback begins, though the lines above it are those of an end
+        (f"{_DONE}Traceback (most recent call l", "unknown"),
+        (f"{_DONE}Traceback (most recent call last):\n  Fi", "unknown"),
+        # before Keras comes to what failed in the user's code; a page's title may tell
+        (_IN_USER_CODE, "unknown"),
+        (f"# Input 0 is incompatible with layer model_6\n\n{_IN_USER_CODE}", "data_error"),
+        ('it presented the "Ran out of GPU memory when allocating 0 bytes for..."', "gpu_oom"),
     ],
 )
 def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None:
@@ -151,6 +168,7 @@ def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None
         ("traceback : Signal 9 (SIGKILL) received by PID 492347", "killed_from_outside"),
         ("launch failed with exit codes 245 and -11", "native_crash"),
         ("Training failed error, exit code '132'", "illegal_instruction"),
+        ("_job_complete: JobId=127441 WTERMSIG 9", "killed_from_outside"),
         ("slurmstepd: error: execve(): torchrun: No such file", "dependency_or_import_error"),
         ("terminating with uncaught exception of type A::B: A::B", "native_crash"),
         ("INFO: registered a handler for signal 15, got job 3", "unknown"),

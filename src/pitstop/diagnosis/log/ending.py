@@ -17,6 +17,7 @@ from pitstop.record import Frozen
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""
 _DOUBTED = 0.6
+_HEAD, _HEAD_LINES = "Traceback (most", 2
 
 
 class Ending(Frozen):
@@ -36,13 +37,20 @@ class Ending(Frozen):
         """It ran to its end, as its exit code or its last lines say."""
         if self.exit_code is not None or self.signal:
             return self.exit_code == 0
-        if any(each.is_cut and each.headed for each in self.log.tracebacks):
+        if any(each.is_cut and each.headed for each in self.log.tracebacks) or self._breaks_off:
             return False
         last = max((each.number for each in self._failures), default=0)
         if self.log.progress and self.log.progress[-1].is_before_its_end:
             last = max(last, self.log.progress[-1].number)  # another training began after it
         said = any(line.number > last for line in self.log.completions)
         return said or (not self._failures and ran_to_its_end(self.log.progress))
+
+    @property
+    def _breaks_off(self) -> bool:
+        """The log ends where a traceback begins."""
+        last = [line for line in self.log.lines if line.text.strip()][-_HEAD_LINES:]
+        told = max((each.last for each in self.log.tracebacks), default=0)
+        return any(_HEAD in line.text and line.number > told for line in last)
 
     @property
     def _failures(self) -> list[Clue]:

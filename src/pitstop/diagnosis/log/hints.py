@@ -27,7 +27,7 @@ _IS_NONE = re.compile(
     r"|not a failure|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
-    r"|[$#>] (?:python|srun|bash)",
+    r"|[$#>] (?:python|srun|bash)|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
     re.IGNORECASE,
 )
 _ORDINARY = re.compile(

@@ -54,6 +54,7 @@ _MESSAGE_STOP = re.compile(
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
+_IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
 _READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
@@ -253,9 +254,17 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
         line.text.strip(),
         headed,
         is_original="Original Traceback" in stream[first].text,
-        is_cut=bool(whole),
+        is_cut=bool(whole) or _breaks_off_in_user_code(message, rest, stream[title + 1 :]),
     )
     return traceback, title + 1
+
+
+def _breaks_off_in_user_code(message: str, rest: Sequence[str], below: Sequence[Line]) -> bool:
+    """Keras prints the frames of the user's code before what failed in it."""
+    told = [text for text in rest if text.strip()]
+    if len(rest) < len(below) or not told or not message.startswith("in user code:"):
+        return False
+    return bool(_IN_A_FRAME.match(told[-1]))
 
 
 def _completed(name: str) -> str:

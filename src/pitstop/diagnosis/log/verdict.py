@@ -112,14 +112,16 @@ def findings(ending: Ending) -> list[Finding]:
 
 
 def _quoted(ending: Ending) -> Clue | None:
-    """What somebody quotes within sentences, where nothing else is told for sure."""
+    """What somebody quotes within sentences, or a page's title, where nothing else is told."""
     told = [line for line in ending.log.lines if line.text.strip()]
-    if len(told) > _MOST_SENTENCES:
-        return None
-    serious = [line for line in told if not hints.is_ordinary(line.text)]
-    said = quotations(serious, is_short=len(told) <= hints.FEW_LINES)
-    found = choose(Ending(Log(tuple(said))))
-    return replace(found, confidence=found.confidence * _SURVIVED_FACTOR) if found else None
+    titles = [line for line in told[:1] if line.text.startswith("# ")]
+    for lines in (told if len(told) <= _MOST_SENTENCES else [], titles):
+        serious = [line for line in lines if not hints.is_ordinary(line.text)]
+        said = quotations(serious, is_short=len(lines) <= hints.FEW_LINES)
+        found = choose(Ending(Log(tuple(said))))
+        if found:
+            return replace(found, confidence=found.confidence * _SURVIVED_FACTOR)
+    return None
 
 
 def choose(ending: Ending) -> Clue | None:
