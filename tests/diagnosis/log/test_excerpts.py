@@ -115,7 +115,7 @@ def test_what_a_sentence_quotes_is_read(sentence: str, said: str, cause: CauseId
         "W core/x.cc:9] Optimization loop failed: CANCELLED: by it",
         "Here is my code, the log below ends after `model.fit`",
         "WARNING: retrying: Connection refused",
-        "slurmstepd: error: couldn't chdir to `/r/b': No such file or directory: going to /tmp instead",
+        "slurmd: error: couldn't chdir to `/r': No such file or directory: going to /tmp instead",
     ],
 )
 def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
@@ -168,6 +168,9 @@ def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None
         ("traceback : Signal 9 (SIGKILL) received by PID 492347", "killed_from_outside"),
         ("launch failed with exit codes 245 and -11", "native_crash"),
         ("Training failed error, exit code '132'", "illegal_instruction"),
+        ("# Segmentation Fault (core dumped) while training on 1.14", "native_crash"),
+        ("I get an error that says Fatal Python error:Aborted (see below).", "native_crash"),
+        ("#0  0x00007fb46bf905f7 in raise () from /lib64/libc.so.6", "native_crash"),
         ("_job_complete: JobId=127441 WTERMSIG 9", "killed_from_outside"),
         ("slurmstepd: error: execve(): torchrun: No such file", "dependency_or_import_error"),
         ("terminating with uncaught exception of type A::B: A::B", "native_crash"),

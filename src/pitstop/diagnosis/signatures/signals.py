@@ -44,7 +44,7 @@ _WINDOWS = {
 _WORDS = {word: name for name, each in SIGNALS.items() for word in each.words}
 
 WORDS = (
-    r"[Kk]illed|[Ss]egmentation fault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
+    r"[Kk]illed|[Ss]egmentation [Ff]ault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
     r"|[Ff]loating[ -]point exception|[Ii]llegal (?:hardware )?instruction|Quit|Alarm clock"
     r"|User defined signal [12]"
     r"|CPU ?[Tt]ime limit exceeded|File ?[Ss]ize limit exceeded|Trace/\w+ trap|Bad system call"
