@@ -1,4 +1,4 @@
-"""The iterator of a training ends with its `fit`, as it does without Pitstop."""
+"""Iterators over the data of a training: when they end, and when they begin to be read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
+from tests.integration.supervisor.launch import run_alone
 
 _SCRIPT = """
 import gc, sys
@@ -41,3 +42,42 @@ def test_none_is_left_behind_a_fit(
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.decode().splitlines()
     assert [line for line in lines if line.endswith("iterators")] == ["0 iterators"] * 2
+
+
+_DRAWS = """
+import sys
+import keras
+import numpy as np
+
+class Rows(keras.utils.PyDataset):
+    def __init__(self):
+        super().__init__()
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return np.random.random((8, 4)).astype("float32"), np.ones((8, 1), "float32")
+
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+parts = {"steps_per_epoch": 5, "validation_data": Rows(), "validation_steps": 5}
+model.fit(Rows(), epochs=4, verbose=0, **parts)
+np.save(sys.argv[1], model.get_weights()[0])
+"""
+
+
+@pytest.mark.timeout(300)
+def test_an_iterator_that_is_made_before_a_validation_is_read_after_it(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_DRAWS)
+    run_alone(tmp_path, *forked, script, "plain.npy")
+    options = ("--every", "3steps")
+    run = KerasRun(tmp_path, str(script), ("out.npy",), options, interpreter=forked)
+    assert run.attempt("--die-at-step", "13").returncode != 0
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "out.npy").read_bytes() == (tmp_path / "plain.npy").read_bytes()

@@ -39,7 +39,8 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
     fresh = not source.steps_per_epoch or source._current_iterator is None
     if continuation is not None:
         continuation.prepare()
-    elif fresh:
+    elif fresh or not run.input.state.drawn:
+        # One that was made at the end of the epoch before is read from now on.
         run.look_for_streams()
         run.input.before_iterator()
     source.data_adapter.on_epoch_begin()
