@@ -295,9 +295,16 @@ def _is_user_module(name: str, module: types.ModuleType) -> bool:
     return is_users
 
 
+_BY_TEXT = frozenset({"__import__", "getattr", "import_module", "modules", "setattr", "vars"})
+
+
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> frozenset[str]:
-    return frozenset(name for each in codes_in(code) for name in each.co_names)
+    codes = list(codes_in(code))
+    names = frozenset(name for each in codes for name in each.co_names)
+    if not names & _BY_TEXT:
+        return names
+    return names | {text for each in codes for text in each.co_consts if isinstance(text, str)}
 
 
 @functools.lru_cache(maxsize=4096)
