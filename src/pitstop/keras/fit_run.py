@@ -27,7 +27,7 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
-from pitstop.keras.fit_level import FitLevel
+from pitstop.keras.fit_level import FitLevel, doubt_of_generator
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.model_functions import ModelFunctions
 from pitstop.keras.packages import private_of
@@ -128,6 +128,8 @@ class FitRun:
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
         )
+        if again := doubt_of_generator(self.arguments.get("x")):
+            self.parts.doubt(again)
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
