@@ -9,6 +9,8 @@ import decimal
 import io
 import os
 import random
+import sys
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -372,3 +374,20 @@ def test_generators_that_draw_are_known_by_their_names(run: Any) -> None:
     rule.limit[1].random()
     rule.limit[2].random()
     assert list(state.moved_generators().values()) == rule.limit[1:2]
+
+
+def test_a_module_that_training_imports_is_named_where_it_holds_what_may_change(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = run()
+    source = "def act():\n    import counted, helped"
+    exec(compile(source, script.__file__, "exec"), vars(script))
+    state = begun(act=script.act)
+    assert saved_of(state)
+    for name, content in (("counted", "hits = 0"), ("helped", "RATE = 0.5\ndef help(): pass")):
+        module = types.ModuleType(name)
+        module.__file__ = str(tmp_path / f"{name}.py")
+        exec(content, vars(module))
+        monkeypatch.setitem(sys.modules, name, module)
+    saved_of(state)
+    assert state.unverified == ["counted (imported during the training)"]

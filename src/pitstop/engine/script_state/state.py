@@ -1,5 +1,7 @@
 """A script's Python state at the start of a training and at a cut; brought back on a resume."""
 
+import sys
+import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,7 +14,7 @@ from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaq
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk
+from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk, is_plain
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
@@ -25,6 +27,8 @@ _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
 _FILES = ("_io.", "tensorflow.python.platform.gfile.")
 _WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
+
+_CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
 Part = tuple[str, str | None]  # a node, or one field of it
 
@@ -47,6 +51,7 @@ class ScriptState:
         self._unreadable: dict[str, str] = {}
         self._names = Names()
         self._modules: Mapping[str, Any] = {}
+        self._loaded = 0  # how many modules there were at the begin
         self._input: dict[str, Any] = {}
         self._whole: Mapping[str, Any] = {}
         self._first: dict[tuple[str, Any], Any] = {}
@@ -55,7 +60,7 @@ class ScriptState:
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """`rest`: what the training calls, by name; `data`: what its input is read from."""
-        self._modules = reachable.user_modules()
+        self._modules, self._loaded = reachable.user_modules(), len(sys.modules)
         self._input = dict(data)
         self._settings = fingerprint.of_process()
         walks = [self._walk(rest), self._walk(self._input)]
@@ -132,8 +137,9 @@ class ScriptState:
         settings = fingerprint.of_process().items()
         unverified += [name for name, now in settings if self._settings.get(name, now) != now]
         saved: Saved = {}
-        named = (node.named for node in walk.nodes.values())
-        addressing = _ADDRESSING.intersection(frozenset().union(*named))
+        named: frozenset[str] = frozenset().union(*(node.named for node in walk.nodes.values()))
+        unverified += self._imported_since(named)
+        addressing = _ADDRESSING & named
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
             unverified += self._changed_opaques(name, node, before)
@@ -146,6 +152,18 @@ class ScriptState:
                     unverified.append(f"{name} (with addresses of objects)")
         arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
         return saved, unverified + self._views(arrays, walk.held)
+
+    def _imported_since(self, named: frozenset[str]) -> list[str]:
+        """Modules of the script that its training has loaded, where they hold what may change."""
+        if len(sys.modules) == self._loaded:
+            return []
+        return [
+            f"{name} (imported during the training)"
+            for name, module in reachable.user_modules().items()
+            if name not in self._modules
+            and named & {name, name.rpartition(".")[2]}
+            and any(_may_change(*each) for each in vars(module).items())
+        ]
 
     def _views(self, arrays: Mapping[str, Any], held: set[str]) -> list[str]:
         """Names of new arrays that others share their memory with, which are saved each alone.
@@ -278,6 +296,12 @@ class ScriptState:
     def parts_of_input(self) -> frozenset[Part]:
         nodes = self.look_at_input().items()
         return frozenset().union(*(_parts(name, node) for name, node in nodes))
+
+
+def _may_change(name: str, value: Any) -> bool:
+    """Of a global: it is neither code nor a constant."""
+    is_code = name.startswith("__") or isinstance(value, _CODE)
+    return not is_code and not (name.isupper() and is_plain(value))
 
 
 def object_with_fields(value: Any, content: Any) -> Any:
