@@ -273,6 +273,8 @@ def modules_in(scope: Mapping[str, Any], named: frozenset[str]) -> list[types.Mo
 @functools.lru_cache(maxsize=1024)
 def own_names(module: str) -> frozenset[str]:
     """Names that the code of a library uses; of a library without any, those that are there."""
+    if module not in sys.modules:
+        return frozenset()  # one that the script has made
     spec = vars(sys.modules[module]).get("__spec__")
     loader = getattr(spec, "loader", None)
     if isinstance(loader, importlib.machinery.SourceFileLoader):

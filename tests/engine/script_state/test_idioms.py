@@ -35,6 +35,14 @@ _RESTORED = {
             options["n"] += value
             return options["n"], dict(options.parents)
     """,
+    "a module that the script has made": """
+        import types
+        options = types.ModuleType("options")
+        options.total = 0
+        def act(value):
+            options.total += value
+            return options.total
+    """,
     "globals()": """
         def act(value):
             globals()["total"] = globals().get("total", 0) + value
