@@ -164,3 +164,16 @@ def test_a_loop_that_cannot_be_repeated_says_so(loop: str, reason: str, tmp_path
     assert reason in known.reason
     assert "pitstop.start and run.steps" in known.reason
     assert run.saved_step(1) is None
+
+
+@pytest.mark.parametrize("form", ["manager", "restore_or_initialize", "latest"])
+def test_a_loop_that_restores_itself_is_known_before_it_does(
+    tmp_path: Path, forked: Interpreter, form: str
+) -> None:
+    run = KerasRun(tmp_path, "loop_manager.py", (form,), interpreter=forked)
+    assert run.attempt("--halt-at-step", "5").returncode == 75
+    assert run.last(LevelKnown).level == "exact_by_replay"
+    assert run.attempt("--halt-at-step", "25").returncode == 75
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert "looks for its own checkpoints" in known.reason

@@ -4,6 +4,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -28,6 +29,7 @@ from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
+from pitstop.tensorflow.session_course import is_drawn
 from pitstop.tensorflow.variables import VariableRegistry
 
 OpenSession = Callable[[], Session | None]
@@ -43,6 +45,12 @@ _TAPED = (
 _NO_SEED = (
     "the script sets no seed, so its input differs when it is repeated; call "
     "keras.utils.set_random_seed first"
+)
+
+
+_RESTORES_ITSELF = (
+    "the script looks for its own checkpoints before it trains and has saved one ({}): it "
+    "continues from there when it runs again; use pitstop.start and run.steps, or do not restore it"
 )
 
 
@@ -66,6 +74,7 @@ class Recorder:
         self._repetition: Repetition | None = None
         self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
         self._closures: Closures | None = None
+        self._sought: set[Path] = set()
 
     def switch_off(self) -> None:
         self._off = True
@@ -172,10 +181,16 @@ class Recorder:
             if entry is not None:
                 self.loop.note(entry)
 
-    def writes(self, run: Callable[[], Any], instead: Callable[[], Any]) -> Any:
+    def seeks(self, folder: str) -> None:
+        if self.loop is None and not is_drawn(Path(folder).absolute()):
+            self._sought.add(Path(folder).absolute())
+
+    def writes(self, run: Callable[[], Any], instead: Callable[[], Any], prefix: str) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
         if self.loop is None or not self.listens():
             return run()
+        if prefix and Path(prefix).absolute().parent in self._sought:
+            self.loop.doubt(_RESTORES_ITSELF.format(prefix))
         with self._within():
             return run() if self._repetition is None else instead()
 

@@ -108,8 +108,26 @@ def on_checkpoint_read(notify: Callable[[str], None]) -> None:
     hook(py_checkpoint_reader, "NewCheckpointReader", read)
 
 
-def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
-    """Leads what writes the files of a `tf.train.Checkpoint` through `write`."""
+def on_checkpoint_sought(notify: Callable[[str], None]) -> None:
+    """Tells each folder in which the script asks for the newest `tf.train` checkpoint."""
+
+    def find(original: Original, checkpoint_dir: Any, *args: Any, **kwargs: Any) -> Any:
+        notify(os.fsdecode(checkpoint_dir))
+        return original(checkpoint_dir, *args, **kwargs)
+
+    def find_managed(original: Original, manager: Any) -> Any:
+        notify(os.fsdecode(manager.directory))
+        return original(manager)
+
+    manager = tf.train.CheckpointManager
+    newest = functools.partial(find_managed, manager.latest_checkpoint.fget)
+    manager.latest_checkpoint = property(newest)
+    hook(manager, "restore_or_initialize", find_managed)
+    hook(tf.train, "latest_checkpoint", find)
+
+
+def around_checkpoint_writes(write: Callable[[_Run, _Run, str], Any]) -> None:
+    """Leads what writes the files of a `tf.train.Checkpoint` through `write`; the last is where."""
 
     def save(
         original: Original,
@@ -123,10 +141,11 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
             return tf.constant(file_prefix) + number
 
         run = functools.partial(original, saver, file_prefix, checkpoint_number, **kwargs)
-        return write(run, path)
+        is_path = isinstance(file_prefix, str | bytes | os.PathLike)
+        return write(run, path, os.fsdecode(file_prefix) if is_path else "")
 
     def write_file(original: Original, *args: Any, **kwargs: Any) -> None:
-        write(functools.partial(original, *args, **kwargs), lambda: None)
+        write(functools.partial(original, *args, **kwargs), lambda: None, "")
 
     hook(checkpoint.TrackableSaver, "save", save)
     for name in _CHECKPOINT_FILES:
