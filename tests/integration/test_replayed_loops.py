@@ -177,3 +177,13 @@ def test_a_loop_that_restores_itself_is_known_before_it_does(
     known = run.last(LevelKnown)
     assert known.level == "not_exact"
     assert "looks for its own checkpoints" in known.reason
+
+
+def test_a_loop_that_removes_its_own_checkpoints_is_repeated(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "loop_manager.py", ("removes",), interpreter=forked)
+    assert run.attempt("--halt-at-step", "25").returncode == 75
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert run.last(Restored).level == "exact_by_replay"

@@ -136,13 +136,17 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run, str], Any]) -> None:
         checkpoint_number: Any = None,
         **kwargs: Any,
     ) -> Any:
+        is_path = isinstance(file_prefix, str | bytes | os.PathLike)
+        prefix = os.fsdecode(file_prefix) if is_path else ""
+
         def path() -> Any:
+            # The script may remove it next, as workers do that are not the chief.
+            tf.io.gfile.makedirs(os.path.dirname(prefix) or ".")  # noqa: PTH120
             number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
             return tf.constant(file_prefix) + number
 
         run = functools.partial(original, saver, file_prefix, checkpoint_number, **kwargs)
-        is_path = isinstance(file_prefix, str | bytes | os.PathLike)
-        return write(run, path, os.fsdecode(file_prefix) if is_path else "")
+        return write(run, path, prefix)
 
     def write_file(original: Original, *args: Any, **kwargs: Any) -> None:
         write(functools.partial(original, *args, **kwargs), lambda: None, "")

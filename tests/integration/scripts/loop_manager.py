@@ -1,4 +1,7 @@
-"""A loop that restores itself from its own checkpoints; its argument: how it looks for them."""
+"""A loop that restores itself from its own checkpoints; its argument: how it looks for them.
+
+Or one that removes each of them.
+"""
 
 import sys
 import time
@@ -13,7 +16,7 @@ if sys.argv[1] == "manager":
     checkpoint.restore(manager.latest_checkpoint)
 elif sys.argv[1] == "restore_or_initialize":
     manager.restore_or_initialize()
-elif (newest := tf.train.latest_checkpoint("saved")) and sys.argv[1] == "latest":
+elif sys.argv[1] == "latest" and (newest := tf.train.latest_checkpoint("saved")):
     checkpoint.restore(newest)
 
 
@@ -28,4 +31,7 @@ for each in tf.data.Dataset.range(200):
     train(each)
     if int(step) % 10 == 0:
         manager.save()
+        if sys.argv[1] == "removes":
+            # As workers do that are not the chief, in TensorFlow's tutorial.
+            tf.io.gfile.rmtree(manager.directory)
     time.sleep(0.01)
