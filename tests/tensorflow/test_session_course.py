@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.tensorflow.session_course import LoopHead, keeping
+from pitstop.tensorflow.session_course import LoopHead, is_drawn, keeping
 
 
 def test_a_session_with_a_folder_goes_on_from_there() -> None:
@@ -57,3 +57,11 @@ def test_what_runs_now_and_then_begins_no_turn() -> None:
 
 def test_each_loop_has_its_own_head() -> None:
     assert heads("wwwtctct") == ".ww..t.t"
+
+
+@pytest.mark.parametrize(
+    ("path", "drawn"),
+    [("tmpa1b2c3_4/saved", True), ("pymp-a1b2c3_4/ckpt", True), ("saved", False)],
+)
+def test_a_folder_that_the_next_run_does_not_find(path: str, *, drawn: bool) -> None:
+    assert is_drawn(Path(tempfile.gettempdir()) / path) == drawn

@@ -27,7 +27,7 @@ _NOWHERE = "nothing is saved: its MonitoredSession has no checkpoint_dir, or sav
 _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name each time"
 _OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
-_DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
+_DRAWN_NAME = re.compile(r"(?:tmp|pymp-)[a-z0-9_]{8}")  # of `tempfile`, and of `multiprocessing`
 
 
 class Supervisor(Protocol):
