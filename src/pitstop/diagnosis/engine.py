@@ -43,6 +43,7 @@ _FROM_OUTSIDE: frozenset[CauseId] = frozenset(
     }
 )
 """What the machine and the scheduler record is asked about these."""
+_STEPPING = ("first_step", "train")
 _REFUSED: frozenset[CauseId] = frozenset({"gpu_oom", "host_alloc_failure"})
 
 
@@ -53,6 +54,7 @@ def complete(finding: Finding, evidence: Evidence) -> Finding:
         advice=(
             *advice_of(evidence, finding.cause),
             *finding.advice,
+            *_shrink_advice(finding, evidence),
             *_resume_advice(finding, evidence),
         ),
         missing=tuple(dict.fromkeys((*finding.missing, *_missing(finding, evidence)))),
@@ -88,6 +90,16 @@ def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if damaged := evidence.last(events.CheckpointQuarantined):
         told.append(f"{damaged.path} was set aside: {damaged.reason}")
     return (*items, *(EvidenceItem("checkpoint", text) for text in told))
+
+
+def _shrink_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
+    raised, ended = evidence.last(events.ExceptionRaised), evidence.exit
+    phase = raised.phase if raised else (ended.phase if ended else "")
+    in_a_step = phase in _STEPPING and not (raised and raised.callback)
+    grows = evidence.memory is not None and evidence.memory.is_growing
+    if not in_a_step or grows or evidence.last(events.BatchDivided):
+        return ()
+    return (ADVICE["shrink_batches"],) if finding.cause in (*_REFUSED, "host_oom_killed") else ()
 
 
 def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:

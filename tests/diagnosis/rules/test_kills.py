@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.events import AttemptStarted, CheckpointCommitted, Notice, StopRequested
+from pitstop.events import (
+    AttemptStarted,
+    BatchDivided,
+    CheckpointCommitted,
+    Notice,
+    StopRequested,
+)
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     CONNECTED,
@@ -166,3 +174,13 @@ def test_the_pid_that_connected_counts_as_the_trainer() -> None:
     ended = exited(137, oom_kills=1, kernel_lines=OOM_LINES)
     evidence = attempt_of(shell, CONNECTED, ended, state="failed")
     assert finding_of(evidence).confidence > 0.95
+
+
+def test_a_step_that_needs_too_much_memory_can_be_computed_in_parts() -> None:
+    ended = killed(kernel_lines=OOM_LINES, oom_kills=1)
+    for evidence, is_told in (
+        (failed(ended), True),
+        (failed(BatchDivided("host_oom_killed", 48, 2), ended), False),
+        (failed(replace(ended, phase="validation")), False),
+    ):
+        assert any("--on-oom shrink" in line for line in advice_of(evidence)) is is_told
