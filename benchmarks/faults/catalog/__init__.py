@@ -10,11 +10,12 @@ from benchmarks.faults.catalog.native import NATIVE
 from benchmarks.faults.catalog.quiet_ends import QUIET_ENDS
 from benchmarks.faults.catalog.signals import SIGNALS
 from benchmarks.faults.catalog.storage import STORAGE
+from benchmarks.faults.catalog.strangers import STRANGERS
 from benchmarks.faults.scenario import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = tuple(
     sorted(
-        (*QUIET_ENDS, *KILLS, *SIGNALS, *NATIVE, *DATA, *STORAGE, *HANGS, *HEALTHY),
+        (*QUIET_ENDS, *KILLS, *SIGNALS, *NATIVE, *DATA, *STORAGE, *HANGS, *HEALTHY, *STRANGERS),
         key=lambda scenario: scenario.name,
     )
 )

@@ -1,0 +1,54 @@
+"""Faults thought of by somebody who had not seen the rules (58 to 76)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.faults.ground import Preparation, around, disk
+from benchmarks.faults.scenario import Scenario, scenario, watched
+from pitstop.diagnosis.finding import CauseId
+
+
+def _stranger(
+    name: str, *accepts: CauseId, says: str = "", grounds: tuple[Preparation, ...] = ()
+) -> Scenario:
+    number, _, words = name.partition("-")
+    found = scenario(f"{number}-{words}", *accepts, says=says, grounds=grounds)
+    fault = (words.replace("-", "_"),)
+    return replace(found, script="stranger.py", arguments=fault, plain=False)
+
+
+def _up_after(seconds: int, *options: str) -> tuple[Preparation, ...]:
+    return (around("timeout", *options, str(seconds)),)
+
+
+STRANGERS: tuple[Scenario, ...] = (
+    _stranger("58-full-cache", "disk_full", says="features", grounds=(disk(24),)),
+    watched(_stranger("59-dead-producer", "hang_or_stall", says="KeyError.*stranger.py")),
+    replace(
+        _stranger("60-stands-still", "hang_or_stall", says="callback", grounds=_up_after(35)),
+        options=("--hang-after", "4s"),
+    ),
+    _stranger(
+        "61-fails-and-stays",
+        "callback_error",
+        "user_code_error",
+        says="best",
+        grounds=_up_after(25),
+    ),
+    _stranger("62-double-free", "native_crash", says="double free"),
+    _stranger("63-deep-recursion", "native_crash", says="recursion"),
+    _stranger("64-missing-program", "dependency_or_import_error", says="ffmpeg-of-nobody"),
+    _stranger("65-cut-weights", "checkpoint_corrupt_or_mismatch", says="truncated"),
+    _stranger("66-other-weights", "checkpoint_corrupt_or_mismatch", says="shape"),
+    _stranger("67-wrong-signature", "callback_error", says="logs"),
+    _stranger("68-own-interrupt", "user_interrupt", says="itself raised"),
+    _stranger("69-diverges", "completed_normally", says="loss grew"),
+    _stranger("70-busy-store", "network_or_download_failure", says="SlowDown"),
+    _stranger("71-log-of-zero", "nan_loss", says="weights"),
+    _stranger("72-flood", "user_code_error", says="val_loss"),
+    _stranger("73-leaves-a-server", "completed_normally"),
+    _stranger("74-licence", "user_code_error", says="exit code 7.*stranger.py"),
+    watched(_stranger("75-unpicklable-error", "hang_or_stall", "data_error", says="BadScan")),
+    _stranger("76-stands-still", "time_limit", "hang_or_stall", grounds=_up_after(20, "-k", "60")),
+)
