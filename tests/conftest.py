@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ _INTEGRATION = Path(__file__).parent / "integration"
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("torture", max_examples=300, deadline=None)
 settings.load_profile("quick")
+
+# `nohup` ignores it, and children inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
 from pathlib import Path
@@ -72,6 +73,41 @@ def test_a_database_that_the_script_removes_and_makes_anew(tmp_path: Path) -> No
     base.close()
     files.leave()
     assert [each for each in told if "study.db" in each]
+
+
+def test_files_that_the_script_removes_are_there_when_the_training_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    best = _written(out / "best.h5", 10)
+    names = ("older.h5", "later.h5", "study.db-wal", "empty.h5")
+    for name, seconds_after in zip(names, (-10, 30, 10, 10), strict=True):
+        _written(out / name, seconds_after)
+    best.write_bytes(b"best")
+    os.utime(best, (_BEGAN_SECONDS + 10,) * 2)
+    files, told = _listening(), list[str]()
+    shutil.rmtree(out)
+    (tmp_path / "out").mkdir()
+    (out / "empty.h5").write_bytes(b"new")
+    files.put_back_removed(_BEGAN_SECONDS, _BEGAN_SECONDS + 20)
+    assert best.read_bytes() == b"best"
+    assert best.stat().st_mtime == pytest.approx(_BEGAN_SECONDS + 10)
+    assert sorted(each.name for each in out.iterdir()) == ["best.h5", "empty.h5"]
+    files.watch(_BEGAN_SECONDS + 20, told.append, _BEGAN_SECONDS)
+    best.read_bytes()
+    files.leave()
+    assert not told
+
+
+def test_a_file_of_the_same_name_in_a_removed_folder_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, other = _written(tmp_path / "kept.h5", 10), _written(tmp_path / "out" / "kept.h5", 10)
+    files = _listening()
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(other.parent)
+    kept.unlink()
+    files.put_back_removed(_BEGAN_SECONDS)
+    assert kept.exists()
+    assert other.exists()
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,20 @@ def test_lines_are_there_once_where_the_run_begins_again(
     assert (tmp_path / "batches.txt").read_text().startswith(text)
     assert (tmp_path / "batches.txt").read_text().count(os.linesep) == 60
     assert (tmp_path / "rates.jsonl").read_text().count("\n") == 3
+
+
+def test_outputs_that_a_script_removes_first_are_there_at_its_end(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    def printed(run: KerasRun, *options: str) -> list[bytes]:
+        lines = run.attempt(*options).stdout.splitlines()
+        return [line for line in lines if line.startswith((b"BEST", b"LOSS"))]
+
+    run = KerasRun(tmp_path, "removes_outputs.py", interpreter=forked)
+    assert not printed(run, "--every=1steps", "--die-at-step=45")
+    found = printed(run)
+    assert run.last(LevelKnown).level == "exact"
+    lines = (tmp_path / "out" / "log.csv").read_text().splitlines()
+    assert len(lines) == 13
+    assert found[:1] == [b"BEST 3"]
+    assert printed(run, "--new") == found

@@ -4,6 +4,7 @@ Before a training, that is a resume of the script's own. In a restored one, it s
 written that are computed once more, or has emptied what the steps before had written.
 """
 
+import contextlib
 import fnmatch
 import hashlib
 import math
@@ -29,6 +30,8 @@ _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
+_OF_DATABASES = ("-wal", "-shm", "-journal")  # of SQLite: beside a new database they would spoil it
+_NO_FOLDER = -1  # a path that is not below an open folder
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 
 
@@ -99,12 +102,22 @@ class EarlierFiles:
 
     def _on_replaced(self, event: str, arguments: tuple[Any, ...], _: Any) -> None:
         path = arguments[_REPLACING[event]]
-        if isinstance(path, int):
+        is_in_folder = event == "os.remove" and arguments[1] != _NO_FOLDER
+        if isinstance(path, int) or is_in_folder:
             return
-        self.note_begun_anew(os.fsdecode(path))
-        for folder, _, names in os.walk(path) if event == "shutil.rmtree" else ():
-            for name in names:
-                self.note_begun_anew(os.path.join(os.fsdecode(folder), os.fsdecode(name)))  # noqa: PTH118
+        if event == "os.rename":
+            self.note_begun_anew(os.fsdecode(path))
+        else:
+            self.removes(path)
+
+    def removes(self, path: str | bytes | os.PathLike[str]) -> None:
+        """A file, or all that is in a folder, is about to be removed."""
+        files = [Path(os.fsdecode(path))]
+        if files[0].is_dir() and not files[0].is_symlink():
+            files = [each for each in files[0].rglob("*") if each.is_file()]
+        for file in files:
+            self._keep_content(str(file))
+            self.note_begun_anew(str(file))
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
@@ -171,6 +184,19 @@ class EarlierFiles:
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
         self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
         APPENDED.put_back(os.path.realpath(path))
+
+    def put_back_removed(self, since_seconds: float, until_seconds: float = math.inf) -> None:
+        """Makes files again that the training had written then, and the script has removed."""
+        for path, anew in list(self._begun_anew.items()):
+            content = self._contents.get(path)
+            is_of_training = since_seconds <= anew.changed_seconds <= until_seconds
+            is_there = Path(path).exists() or path.endswith(_OF_DATABASES)
+            if content is None or not is_of_training or is_there:
+                continue
+            # What cannot be made is told when the script looks for it.
+            with contextlib.suppress(OSError):
+                file_access.make(path, content, anew.changed_seconds)
+                del self._begun_anew[path]
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
         if self._listening:

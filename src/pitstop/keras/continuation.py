@@ -172,6 +172,8 @@ class Continuation:
     def finish(self) -> Any:
         started = time.monotonic()
         self.finished_seconds = self._saved.state["time_seconds"]
+        began = began_seconds(self._run.session.attempt_dir)
+        EARLIER.put_back_removed(began, self.finished_seconds)
         self._run.build_missing(self._saved)
         if not self._doubts:
             # A later `fit` may read from it, too.
@@ -194,6 +196,7 @@ class Continuation:
         self._started = time.monotonic()
         # Readers of the input look at files too.
         began = began_seconds(self._run.session.attempt_dir)
+        EARLIER.put_back_removed(began)
         EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt, began)
         if not self._begins:
             self._run.build_missing(self._saved)

@@ -96,6 +96,8 @@ def _watch_readers() -> None:
     private.on_checkpoint_read(EARLIER.note)
     hook(h5py.File, "__init__", _open_h5)
     gfile = tf.io.gfile
+    for name in ("remove", "rmtree"):
+        hook(gfile, name, _remove)
     for owner, name, paths_of in (
         (gfile, "exists", _named),
         (gfile, "stat", _named),
@@ -105,6 +107,12 @@ def _watch_readers() -> None:
         (tf.io, "read_file", _named),
     ):
         setattr(owner, name, EARLIER.looks.watching(getattr(owner, name), paths_of))
+
+
+def _remove(original: Original, path: Any) -> None:
+    if isinstance(path, str | os.PathLike):
+        EARLIER.removes(path)
+    original(path)
 
 
 def _open_h5(
