@@ -18,7 +18,7 @@ it is given a third of the default budget, which is the default's rate of
 snapshots per second of training.
 
     python benchmarks/overhead.py [--groups N] [--rounds N] [--width N] [--batch N] [--steps N]
-        [--short] [--options "--every=1steps"]
+        [--options "--every=1steps"]
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Side:
     def __init__(self, prefix: list[str], options: argparse.Namespace) -> None:
         command = [*prefix, sys.executable, str(SCRIPT)]
         command += ["--width", str(options.width), "--batch", str(options.batch)]
-        command += ["--steps", str(options.steps), *["--short"] * options.short]
+        command += ["--steps", str(options.steps)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -143,7 +143,6 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=1100, help="sets the time of a step")
     parser.add_argument("--batch", type=int, default=64, help="sets the time of a step, too")
     parser.add_argument("--steps", type=int, default=100, help="steps of a turn")
-    parser.add_argument("--short", action="store_true", help="each step is a fit of its own")
     parser.add_argument("--options", default=BUDGET, help="for `pitstop run`")
     options = parser.parse_args()
     every: list[Round] = []

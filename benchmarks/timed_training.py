@@ -37,21 +37,11 @@ class Turns(keras.callbacks.Callback):
         self.started = time.perf_counter()
 
 
-def train_shortly(model, x, y, options):
-    """Each step is a `fit` of its own, as in Q-learning."""
-    while sys.stdin.readline():
-        started = time.perf_counter()
-        for _ in range(options.steps):
-            model.fit(x[: options.batch], y[: options.batch], epochs=1, verbose=0)
-        print(time.perf_counter() - started, flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=896, help="sets the time of a step")
     parser.add_argument("--steps", type=int, default=200, help="steps of a turn")
     parser.add_argument("--batch", type=int, default=64, help="sets the time of a step, too")
-    parser.add_argument("--short", action="store_true", help="each step is a fit of its own")
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(1).normal(size=(100 * options.batch, 64)).astype("float32")
@@ -67,9 +57,6 @@ def main():
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    if options.short:
-        train_shortly(model, x, y, options)
-        return
     model.fit(
         x, y, batch_size=options.batch, epochs=10**6, callbacks=[Turns(options.steps)], verbose=0
     )

@@ -192,7 +192,7 @@ class Snapshots:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
-        # A stop request may have come while the cut was taken.
+        # A request may have come while the cut was taken.
         name = self._take_request()
         if name is not None:
             reason, durable = "requested", True
