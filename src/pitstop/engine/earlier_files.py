@@ -12,6 +12,7 @@ import os
 import time
 import types
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ class EarlierFiles:
         """A file, or all that is in a folder, is about to be removed."""
         files = [Path(os.fsdecode(path))]
         if files[0].is_dir() and not files[0].is_symlink():
-            files = [each for each in files[0].rglob("*") if each.is_file()]
+            files = [*islice(filter(Path.is_file, files[0].rglob("*")), _MOST_FILES)]
         for file in files:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))

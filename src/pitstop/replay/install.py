@@ -9,6 +9,7 @@ import h5py
 import tensorflow as tf
 
 from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
@@ -109,9 +110,14 @@ def _watch_readers() -> None:
         setattr(owner, name, EARLIER.looks.watching(getattr(owner, name), paths_of))
 
 
-def _remove(original: Original, path: Any) -> None:
-    if isinstance(path, str | os.PathLike):
+@observing()
+def _note_removal(path: Any) -> None:
+    if isinstance(path, str | bytes | os.PathLike):
         EARLIER.removes(path)
+
+
+def _remove(original: Original, path: Any) -> None:
+    _note_removal(path)
     original(path)
 
 
