@@ -78,8 +78,8 @@ def test_a_database_that_the_script_removes_and_makes_anew(tmp_path: Path) -> No
 def test_files_that_the_script_removes_are_there_when_the_training_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     best = _written(out / "best.h5", 10)
-    names = ("older.h5", "later.h5", "study.db-wal", "empty.h5")
-    for name, seconds_after in zip(names, (-10, 30, 10, 10), strict=True):
+    names = ("older.h5", "later.json", "later.h5", "study.db-wal", "empty.h5")
+    for name, seconds_after in zip(names, (-10, 30, 30, 10, 10), strict=True):
         _written(out / name, seconds_after)
     best.write_bytes(b"best")
     os.utime(best, (_BEGAN_SECONDS + 10,) * 2)
@@ -90,11 +90,13 @@ def test_files_that_the_script_removes_are_there_when_the_training_goes_on(tmp_p
     files.put_back_removed(_BEGAN_SECONDS, _BEGAN_SECONDS + 20)
     assert best.read_bytes() == b"best"
     assert best.stat().st_mtime == pytest.approx(_BEGAN_SECONDS + 10)
-    assert sorted(each.name for each in out.iterdir()) == ["best.h5", "empty.h5"]
+    assert sorted(each.name for each in out.iterdir()) == ["best.h5", "empty.h5", "later.h5"]
     files.watch(_BEGAN_SECONDS + 20, told.append, _BEGAN_SECONDS)
     best.read_bytes()
-    files.leave()
     assert not told
+    (out / "later.h5").read_bytes()
+    files.leave()
+    assert "later.h5" in told[0]
 
 
 def test_a_file_of_the_same_name_in_a_removed_folder_is_another_one(

@@ -140,7 +140,9 @@ class EarlierFiles:
         if not self._listening or len(self._read) >= _MOST_FILES or file_access.is_code(path):
             return
         changed_seconds = file_access.changed_seconds(path)
-        # This process may read what it wrote itself.
+        # This process may read what it wrote itself; `shutil.rmtree` opens folders.
+        if Path(path).is_dir():
+            return
         if 0 < changed_seconds < self._started_seconds:
             self._read[str(Path(path).absolute())] = changed_seconds
 
@@ -187,10 +189,14 @@ class EarlierFiles:
         APPENDED.put_back(os.path.realpath(path))
 
     def put_back_removed(self, since_seconds: float, until_seconds: float = math.inf) -> None:
-        """Makes files again that the training had written then, and the script has removed."""
+        """Makes files again that the training had written then, and the script has removed.
+
+        Of weights also those of later: a script that loads them fails without, and is told with.
+        """
         for path, anew in list(self._begun_anew.items()):
             content = self._contents.get(path)
-            is_of_training = since_seconds <= anew.changed_seconds <= until_seconds
+            latest_seconds = math.inf if path.endswith(_WEIGHTS) else until_seconds
+            is_of_training = since_seconds <= anew.changed_seconds <= latest_seconds
             is_there = Path(path).exists() or path.endswith(_OF_DATABASES)
             if content is None or not is_of_training or is_there:
                 continue
