@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pitstop.keras import model_functions
 from pitstop.keras.model_functions import ModelFunctions
 from pitstop.tensorflow import private
 
@@ -114,3 +115,19 @@ def test_a_large_tensor_in_the_place_of_another_is_told() -> None:
         followed.restore(traced.capture())
         fit(resumed)
         assert bool(followed.look()) is (factor == 2.0)
+
+
+def test_a_later_fit_reads_no_graph_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def digests(function: Any) -> dict[str, str]:
+        read.append(function)
+        return {}
+
+    monkeypatch.setattr(model_functions, "digests", digests)
+    model, traced = compiled(0.5)
+    fit(model)
+    traced.look()
+    fit(model)
+    ModelFunctions(model).look()
+    assert len(read) == 1

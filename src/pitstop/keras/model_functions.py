@@ -21,6 +21,8 @@ _OTHER = (
 
 _KNOWN: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
 """By signature, the digests of the functions of this process, and of those they stand for."""
+_SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+"""How many traces of a function had been compared."""
 
 
 class ModelFunctions:
@@ -28,7 +30,6 @@ class ModelFunctions:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._seen: dict[str, tuple[Any, int]] = {}
         self._looked_at = -1
 
     def look(self) -> str:
@@ -37,10 +38,10 @@ class ModelFunctions:
             return ""
         self._looked_at, other = private.TracedOps.count, ""
         for name, function in self._functions():
-            now = function, private.traces(function)
-            if self._seen.get(name) == now:
+            traces = private.traces(function)
+            if _SEEN.get(function) == traces:
                 continue
-            self._seen[name] = now
+            _SEEN[function] = traces
             known = _KNOWN.setdefault(function, {})
             for signature, digest in digests(function).items():
                 if known.setdefault(signature, digest) != digest:
@@ -57,7 +58,7 @@ class ModelFunctions:
                 getattr(self._model, f"make_{name}")()
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
-        self._seen.clear()
+            _SEEN.pop(function, None)
         self._looked_at = -1
 
     def _functions(self) -> list[tuple[str, Any]]:
