@@ -28,6 +28,10 @@ EDITED = (
     "The script was changed, including code that this training runs or values that it reads; the "
     "training so far used the old ones."
 )
+HELD_BEFORE = (
+    "An earlier training used the saved values instead of the script's changes ({}); the later "
+    "ones use the script's."
+)
 _ALL = "all"
 
 

@@ -45,6 +45,7 @@ class LevelKnown(Event):
     level: str
     reason: str = ""
     unverified: list[str] = field(default_factory=list)
+    has_deviated: bool = False  # what is trained may differ already, not only after a resume
 
 
 class Restored(Event):

@@ -199,7 +199,9 @@ class FitLevel:
     def report(self, session: Session, level: Exactness) -> None:
         if level != self._reported:
             self._reported = level
-            session.report(LevelKnown(level.level, level.reason, self.unverified))
+            is_resumed = session.trainings.newest is not None
+            has_deviated = is_resumed and level.reason == self.deviation != ""
+            session.report(LevelKnown(level.level, level.reason, self.unverified, has_deviated))
 
 
 def missing(names: list[str]) -> str:

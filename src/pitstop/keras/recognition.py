@@ -6,7 +6,15 @@ from typing import Any, Protocol
 
 from pitstop.engine import variable_match
 from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out, doubt_of_memory
+from pitstop.engine.course import (
+    DOES_NOT_GO_ON,
+    HELD_BEFORE,
+    Course,
+    decide,
+    doubt_of_left_out,
+    doubt_of_memory,
+    told,
+)
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call
@@ -63,6 +71,7 @@ class Recognition:
         self._cells = cells
         self._session = session
         self._stream: object = None
+        self._later = ""  # why the trainings after this one deviate
 
     def begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
         """A `fit` begins, random streams as it finds them; raises `Refused` where it must not."""
@@ -100,6 +109,8 @@ class Recognition:
         if course.goes_on and found.training is not None:
             point = found.training
             # The user of a notebook decides what is trained, and when.
+            if course.held and not self._cells:
+                self._later = HELD_BEFORE.format(told(course.held))
             left_out = () if self._cells else tuple(trainings.left_out(identity, point))
             trainings.claim(point)
             if left_out:
@@ -174,7 +185,7 @@ class Recognition:
 
     def ended(self, deviation: str) -> None:
         """A `fit` has ended; whether the script seeds again is seen from here on."""
-        self.deviate(deviation)
+        self.deviate(deviation or self._later)
         self._stream = randomness.stream()
 
 

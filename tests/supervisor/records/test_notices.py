@@ -59,6 +59,10 @@ _RUN = Path("runs/a")
             "a resume of this run will not be exact: a generator",
         ),
         (
+            LevelKnown("not_exact", "other weights", has_deviated=True),
+            "this run is not exact: other weights",
+        ),
+        (
             CheckpointFailed(7, "The disk is full.", "Free some."),
             "step 7 could not be saved: The disk is full. Free some. Training continues.",
         ),

@@ -243,15 +243,20 @@ def _skipped_line(event: events.BatchSkipped) -> str:
     return f"{batch} step {event.step} is skipped{found}.{place}"
 
 
+def _level_line(event: events.LevelKnown) -> str:
+    if event.level != "not_exact":
+        return ""
+    what = "this run is not" if event.has_deviated else "a resume of this run will not be"
+    return f"{what} exact: {event.reason}"
+
+
 _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.StopRequested: _stop_line,
     events.StopDeadlinePassed: lambda e: (
         f"ended after {e.waited_seconds:.1f} s of waiting: {e.reason}."
     ),
     events.Restored: lambda e: f"resuming at {_place(e)}: {level_text(e.level, e.reason)}",
-    events.LevelKnown: lambda e: (
-        f"a resume of this run will not be exact: {e.reason}" if e.level == "not_exact" else ""
-    ),
+    events.LevelKnown: _level_line,
     events.EnvironmentChanged: fingerprint.describe,
     events.CheckpointFailed: lambda e: (
         f"step {e.step} could not be saved: {e.error} {e.remedy}".strip() + " Training continues."
