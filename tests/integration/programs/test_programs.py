@@ -19,7 +19,7 @@ from tests.integration.supervisor.launch import PITSTOP
 
 PROGRAMS, TO_A_TEST = 2000, 20
 IN_EVERY_TEST_RUN = (2, 3, 4, 5, 6, 8, 9, 11, 14, 16, 31, 39, 51, 9019)
-"""Of different ways to train; small ones, since each takes three trainings. The last mixed settings."""
+"""Of different ways to train; small ones, since each takes three trainings."""
 
 
 def _explained(runner: Runner, program: Program, outcome: Outcome) -> str:
