@@ -170,11 +170,11 @@ class _Description:
         if isinstance(value, Mapping):
             items = (f"{self.of(key, depth)}: {self.of(each, depth)}" for key, each in few)
             return f"{{{', '.join(items)}}}"
-        if isinstance(value, list | tuple) and all(type(each) is int for each in few):
+        is_ordered = isinstance(value, list | tuple)
+        if is_ordered and all(type(each) is int for each in few):
             # Such as the state of a random stream: many numbers, at each `fit`.
             return repr(few)
         texts = [self.of(each, depth) for each in few]
-        is_ordered = isinstance(value, list | tuple)
         return f"[{', '.join(texts)}]" if is_ordered else f"{{{', '.join(sorted(texts))}}}"
 
     def of_function(self, function: types.FunctionType, depth: int) -> str:

@@ -141,9 +141,8 @@ class EarlierFiles:
             return
         changed_seconds = file_access.changed_seconds(path)
         # This process may read what it wrote itself; `shutil.rmtree` opens folders.
-        if Path(path).is_dir():
-            return
-        if 0 < changed_seconds < self._started_seconds:
+        is_earlier = 0 < changed_seconds < self._started_seconds
+        if is_earlier and not Path(path).is_dir():
             self._read[str(Path(path).absolute())] = changed_seconds
 
     def _note_written(self, path: str) -> None:
@@ -197,10 +196,9 @@ class EarlierFiles:
             content = self._contents.get(path)
             latest_seconds = math.inf if path.endswith(_WEIGHTS) else until_seconds
             is_of_training = since_seconds <= anew.changed_seconds <= latest_seconds
-            is_there = Path(path).exists() or path.endswith(_OF_DATABASES)
-            if content is None or not is_of_training or is_there:
+            if content is None or not is_of_training or path.endswith(_OF_DATABASES):
                 continue
-            # What cannot be made is told when the script looks for it.
+            # What is there again stays; what cannot be made is told when the script looks for it.
             with contextlib.suppress(OSError):
                 file_access.make(path, content, anew.changed_seconds)
                 del self._begun_anew[path]

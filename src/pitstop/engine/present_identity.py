@@ -23,7 +23,7 @@ from pitstop.engine.described import (
     plain_attributes,
 )
 from pitstop.engine.identity import Identity
-from pitstop.engine.reachable import user_modules
+from pitstop.engine.reachable import CODE, user_modules
 from pitstop.engine.witness import frames_from, is_own_file, is_user_file
 
 _MOST_FILES = 256
@@ -35,7 +35,6 @@ _MOST_PLAIN_CHARACTERS = 10_000
 _HELD = Limits(items=64, whole_bytes=1 << 18)  # a script holds much, and may train each second
 _COLLECTIONS = (dict, list, set, tuple, collections.deque)
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow"})
-_CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _Targets = tuple[str, ...]  # the names that a `for` stores to, none of a `while`
 
 
@@ -205,7 +204,7 @@ def _held(names: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: _text_of(value)
         for name, value in sorted(names.items())
-        if not (name.startswith("_") or isinstance(value, _CODE)) and is_reproducible(value)
+        if not (name.startswith("_") or isinstance(value, CODE)) and is_reproducible(value)
     }
 
 

@@ -28,6 +28,7 @@ from pitstop.engine.witness import is_user_file
 _MOST_OBJECTS = 20_000
 # Random generators are kept in short lists; long ones are data.
 _MOST_ITEMS = 256
+CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]

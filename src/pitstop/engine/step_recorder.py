@@ -1,5 +1,6 @@
 """What is told of the steps of this attempt: their record, bad losses, vital signs."""
 
+import functools
 import math
 import sys
 import time
@@ -44,6 +45,7 @@ class StepRecorder:
             self._report(Notice("steps_not_recorded", message, remedy))
 
 
+@functools.cache
 def began_seconds(attempt_dir: Path) -> float:
     """When the first of the attempts before this one had done a step; infinite if none had."""
     others = (each for each in attempt_dir.parent.glob("*") if each.name != attempt_dir.name)

@@ -182,8 +182,9 @@ class Recorder:
                 self.loop.note(entry)
 
     def seeks(self, folder: str) -> None:
-        if self.loop is None and not is_drawn(Path(folder).absolute()):
-            self._sought.add(Path(folder).absolute())
+        path = Path(folder).absolute()
+        if self.loop is None and not is_drawn(path):
+            self._sought.add(path)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any], prefix: str) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""

@@ -1,7 +1,6 @@
 """A script's Python state at the start of a training and at a cut; brought back on a resume."""
 
 import sys
-import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,8 +26,6 @@ _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
 _FILES = ("_io.", "tensorflow.python.platform.gfile.")
 _WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
-
-_CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
 Part = tuple[str, str | None]  # a node, or one field of it
 
@@ -300,7 +297,7 @@ class ScriptState:
 
 def _may_change(name: str, value: Any) -> bool:
     """Of a global: it is neither code nor a constant."""
-    is_code = name.startswith("__") or isinstance(value, _CODE)
+    is_code = name.startswith("__") or isinstance(value, reachable.CODE)
     return not is_code and not (name.isupper() and is_plain(value))
 
 
