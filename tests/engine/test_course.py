@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.engine.course import Course, can_hold, decide, doubt_of_left_out, doubt_of_memory
+from pitstop.engine.course import (
+    Course,
+    can_hold,
+    decide,
+    doubt_of_left_out,
+    doubt_of_memory,
+    trained_as,
+)
 from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
-from pitstop.engine.matching import TrainingMatch, TrainingVerdict
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict, is_changed, what_differs
 
 BEFORE = Identity(frames=("train.py",), seed="1", settings={"learning_rate": "0.1", "epochs": "10"})
 
@@ -40,6 +47,15 @@ def test_a_saved_value_holds_and_both_are_named() -> None:
     assert [each.name for each in course.held] == ["learning_rate"]
     assert "0.5" in course.told
     assert "0.1" in course.told
+
+
+def test_a_saved_value_holds_in_the_attempts_after_the_next_too() -> None:
+    found, now = changed(learning_rate="0.5", epochs="20")
+    course = decide(found, now, take=(), force=False)
+    trained = trained_as(now, BEFORE, course.held)
+    assert [each.name for each in what_differs(trained, now)] == ["learning_rate"]
+    assert is_changed(now, trained)
+    assert trained_as(now, BEFORE, ()) == now
 
 
 def test_what_only_the_script_has_is_refused() -> None:

@@ -18,6 +18,8 @@ import keras
 import numpy as np
 
 epochs, out = int(sys.argv[1]), sys.argv[2]
+if not epochs:
+    epochs = int(open("epochs.txt").read())
 keras.utils.set_random_seed(3)
 x = np.random.default_rng(0).normal(size=(96, 6)).astype("float32")
 layers = [keras.layers.Dense(8), keras.layers.Dropout(0.3), keras.layers.Dense(1)]
@@ -52,4 +54,22 @@ def test_more_epochs_go_on_behind_the_last_to_the_same_bits(
     ended = longer.attempt()
     assert ended.returncode == 0, ended.stderr
     assert run.last(Restored).step > 2 * _STEPS_OF_AN_EPOCH
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
+
+
+@pytest.mark.timeout(300)
+def test_more_epochs_in_a_file_that_the_script_reads_go_on_too(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    script, epochs = tmp_path / "script.py", tmp_path / "epochs.txt"
+    script.write_text(_SCRIPT)
+    run_alone(tmp_path, *forked, script, "4", "plain")
+    run = KerasRun(tmp_path, str(script), ("0", "out"), interpreter=forked)
+    epochs.write_text("2")
+    assert run.attempt().returncode == 0
+    assert b"is complete" in run.attempt().stderr
+    epochs.write_text("4")
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert run.last(Restored).step == 2 * _STEPS_OF_AN_EPOCH
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()

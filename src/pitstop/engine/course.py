@@ -57,6 +57,17 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
     return replace(course, doubt=_doubt_of_edit(now, training.identity))
 
 
+def trained_as(now: Identity, before: Identity, held: Sequence[Difference]) -> Identity:
+    """What is saved of a training that goes on: with a saved value it stays the one it was.
+
+    Else the next attempt would find no difference, and use the script's value.
+    """
+    if not held:
+        return now
+    settings = {**now.settings, **{each.name: each.before for each in held}}
+    return replace(now, settings=settings, program=before.program, command=before.command)
+
+
 def _course(
     found: TrainingMatch,
     training: RestorePoint,

@@ -24,6 +24,8 @@ from pitstop.engine.made_folders import script_frame
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
+_MOST_INPUTS = 256
+_LARGEST_INPUT_BYTES = 1 << 20
 OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _MOST_KEPT_BYTES = 1 << 25
 _BEHIND = "an earlier attempt wrote to after the restored state"
@@ -144,6 +146,15 @@ class EarlierFiles:
         is_earlier = 0 < changed_seconds < self._started_seconds
         if is_earlier and not Path(path).is_dir():
             self._read[str(Path(path).absolute())] = changed_seconds
+
+    def inputs(self) -> dict[str, str]:
+        """SHA-256 of the small files that the script has read so far, by path."""
+        found = {}
+        for path in islice(self._read, _MOST_INPUTS):
+            content, size_bytes = file_access.read(path, _LARGEST_INPUT_BYTES)
+            if size_bytes == len(content):
+                found[path] = hashlib.sha256(content).hexdigest()
+        return found
 
     def _note_written(self, path: str) -> None:
         changed_seconds = file_access.changed_seconds(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pitstop.engine import supervisor_connection
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused
 from pitstop.engine.present_identity import own_sources
@@ -68,7 +69,8 @@ class Session:
         session = cls(connection, Beacon(received.fds[0]), received.message)
         supervisor_connection.watch(connection, session.beacon, lambda: not session.snapshots.alone)
         python = platform.python_version()
-        session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, own_sources()))
+        files = own_sources(), EARLIER.inputs()
+        session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, *files))
         return session
 
     @property

@@ -14,6 +14,8 @@ class TrainerConnected(Event):
     versions: dict[str, str]
     # digests of the files of the script's own modules, by path
     sources: dict[str, str] = field(default_factory=dict)
+    # digests of the small files that it had read before it began to train, by path
+    inputs: dict[str, str] = field(default_factory=dict)
 
 
 class InstrumentationUnavailable(Event):

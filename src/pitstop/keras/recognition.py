@@ -14,6 +14,7 @@ from pitstop.engine.course import (
     doubt_of_left_out,
     doubt_of_memory,
     told,
+    trained_as,
 )
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
@@ -117,7 +118,8 @@ class Recognition:
                 APPENDED.skips()
             if left_out and point.begins:
                 return self._begin_again(identity, found, left_out)
-            return FitBeginning(point.fit, identity, point, course, left_out=left_out)
+            trained = trained_as(identity, point.identity, course.held)
+            return FitBeginning(point.fit, trained, point, course, left_out=left_out)
         if not course.doubt and not repeats:
             course = Course(goes_on=False, doubt=self._doubt_of_new(identity))
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)

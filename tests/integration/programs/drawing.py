@@ -41,6 +41,7 @@ def program_of(number: int) -> Program:
         places=tuple(round(source.random(), 2) for _ in endings),
         every_steps=source.randint(1, 5),
         change=source.choice(TRAININGS[training].changes) if changed else "nothing",
+        changes_early=len(endings) > 1 and source.random() < 0.5,
     )
     return fitted(drawn)
 

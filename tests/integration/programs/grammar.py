@@ -55,6 +55,7 @@ class Program:
         places: after which part of all steps, for each of the endings.
         every_steps: steps between two snapshots.
         change: a name in `CHANGES`: what differs in the last attempt.
+        changes_early: it differs in the attempt before the last one too.
     """
 
     model: str = "dense"
@@ -68,6 +69,7 @@ class Program:
     places: tuple[float, ...] = (0.6,)
     every_steps: int = 3
     change: str = "nothing"
+    changes_early: bool = False
 
     @property
     def steps(self) -> int:

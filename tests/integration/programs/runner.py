@@ -77,13 +77,14 @@ class Runner:
         folder = Path(tempfile.mkdtemp(prefix="program-", dir=self._folder))
         (folder / "work").mkdir()
         first, last = first_attempt(program), last_attempt(program)
-        _write(folder, first)
-        interrupted = [
-            self._supervised(
-                folder, first, f"--every={program.every_steps}steps", OPTIONS[how], step
-            )
-            for how, step in program.interruptions
-        ]
+        attempts = [first for _ in program.interruptions]
+        if program.changes_early:
+            attempts[-1] = last
+        interrupted = []
+        for attempt, (how, step) in zip(attempts, program.interruptions, strict=True):
+            _write(folder, attempt)
+            options = f"--every={program.every_steps}steps", OPTIONS[how], step
+            interrupted.append(self._supervised(folder, attempt, *options))
         _write(folder, last)
         resumed = self._supervised(folder, last)
         sources = {OLD: first, NEW: last}

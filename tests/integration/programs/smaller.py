@@ -26,7 +26,8 @@ def _simpler(program: Program) -> Iterator[Program]:
         for index in range(len(parts)):
             yield replace(program, **{name: parts[:index] + parts[index + 1 :]})
     if len(program.endings) > 1:
-        yield replace(program, endings=program.endings[1:], places=program.places[1:])
+        fewer = replace(program, endings=program.endings[1:], places=program.places[1:])
+        yield replace(fewer, changes_early=False)
     plain = Program()
     for field in fields(Program):
         simple = getattr(plain, field.name)

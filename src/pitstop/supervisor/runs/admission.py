@@ -230,12 +230,12 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     modules = connected.sources.items() if connected else ()
     same_modules = all(fingerprint.digest_of(Path(path)) == digest for path, digest in modules)
     ended_seconds = entries[-1].time_seconds
+    files = {**before.files, **(connected.inputs if connected else {})}
     # What was written before the end may be the script's own.
-    edited = [
-        name
-        for name, digest in before.files.items()
-        if now.files.get(name) != digest and changed_seconds(name) > ended_seconds
-    ]
+    edited = any(
+        changed_seconds(path) > ended_seconds and fingerprint.digest_of(Path(path)) != digest
+        for path, digest in files.items()
+    )
     return same_script and same_modules and not edited
 
 
