@@ -28,7 +28,7 @@ from pitstop.keras.input_state import (
     InputState,
     IteratorCheckpoint,
 )
-from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow import pipeline, private, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 
 BATCHES = 6
@@ -421,6 +421,45 @@ def test_random_numbers_that_cannot_be_repeated_are_told() -> None:
     assert reader.state.level.level == "not_exact"
     assert "enable_op_determinism" in reader.state.level.reason
     assert "stateless" in reader.state.level.reason
+
+
+def from_rows() -> Any:
+    spec = tf.TensorSpec(ROWS.shape[1:], ROWS.dtype)
+    return tf.data.Dataset.from_generator(lambda: iter(ROWS), output_signature=spec)
+
+
+def ignored(dataset: Any) -> Any:
+    options = tf.data.Options()
+    policies = tf.data.experimental.ExternalStatePolicy
+    options.experimental_external_state_policy = policies.IGNORE
+    return dataset.with_options(options)
+
+
+@pytest.mark.parametrize(
+    ("make", "level"),
+    [
+        (lambda: from_rows().shuffle(999).batch(4), "exact_by_replay"),
+        (lambda: rows().map(in_python).shuffle(999).batch(4), "exact_by_replay"),
+        (lambda: rows().map(noisy).shuffle(999).batch(4), "not_exact"),
+        (lambda: ignored(rows().map(noisy).batch(4)), "not_exact"),
+    ],
+)
+def test_state_that_tensorflow_would_drop_without_a_word_is_known(make: Make, level: str) -> None:
+    """Behind a buffer that has swallowed the rest, and where an option of the dataset says so."""
+    reader = Input(lambda: TFDatasetAdapter(make()))
+    reader.create()
+    reader.draw(1)
+    assert private.serialize_iterator(reader.iterator)
+    assert reader.save()[0]["replay"]
+    assert reader.state.level.level == level
+
+
+def test_an_order_that_is_left_open_is_so_with_python_code_too() -> None:
+    in_any_order = {"num_parallel_calls": 2, "deterministic": False}
+    reader = Input(lambda: TFDatasetAdapter(rows().map(in_python, **in_any_order).batch(4)))
+    reader.create()
+    reader.save()
+    assert reader.state.level.level == "not_exact"
 
 
 def test_several_workers_are_warned_of() -> None:

@@ -104,10 +104,14 @@ def test_an_iterator_with_python_in_it_is_doubted() -> None:
     )
     tracked = track("data", iter(rows))
     assert isinstance(tracked, DataIterator)
-    assert not tracked.doubt
     assert tracked.capture(Encoder("")) == (None, [])
     assert "'data'" in tracked.doubt
     assert "state_dict" in tracked.doubt
+
+
+def test_an_iterator_in_an_open_order_is_doubted() -> None:
+    rows = tf.data.Dataset.range(9).map(lambda row: row, num_parallel_calls=2, deterministic=False)
+    assert "order" in track("data", iter(rows)).doubt
 
 
 @pytest.mark.parametrize("value", [3, "adam", None, 0.5, (1, 2), object()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,7 +63,6 @@ class IteratorCheckpoint(Frozen):
 
 
 ITERATOR_TENSOR = "input/iterator"
-_REFUSED_OP = re.compile(r"(\w+) is stateful")
 _NATIVE = ("arrays", "dataset")
 _KINDS = dict(zip(("ArrayDataAdapter", "TFDatasetAdapter"), _NATIVE, strict=True))
 
@@ -169,15 +167,11 @@ class InputState:
             # 2.21 fails or crashes where they are gone or have another name.
             level = Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
-        # Random ops that TensorFlow takes for stateless.
-        drawing = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
-        level = fit_level.level_of(drawing, "") if drawing else EXACT
-        if pipeline.leaves_order_open(dataset):
-            level = _OPEN_ORDER
-        if pipeline.keeps_an_order(dataset):
-            level = KEPT_ORDER
         of_arrays = kind_of(adapter) == "arrays"
+        refused = None if of_arrays else pipeline.refused_op(dataset)
+        level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
+        state.by_replay = refused is not None
         if not of_arrays and pipeline.is_reduced(dataset):
             # A saved iterator has what the larger buffers held.
             state.replay_from_now_on("its buffers were reduced because memory ran out")
@@ -233,12 +227,8 @@ class InputState:
             data = private.serialize_iterator(iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
-            refused = _REFUSED_OP.search(str(error.message))
-            self.level = fit_level.level_of(
-                pipeline.stateful_stages(self.dataset),
-                refused[1] if refused else "",
-                deterministic_ops=private.deterministic_ops(),
-            )
+            if self.level.level == "exact":
+                self.level = _level_of(self.dataset, pipeline.op_of_refusal(error))
             return None
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
@@ -267,6 +257,21 @@ class InputState:
     def moved_variables(self) -> list[Any]:
         pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
+
+
+def _level_of(dataset: Any, refused_op: str | None) -> Exactness:
+    """Of a pipeline for which TensorFlow refuses to save an iterator, or does not (None)."""
+    if pipeline.keeps_an_order(dataset):
+        return KEPT_ORDER
+    if pipeline.leaves_order_open(dataset):
+        return _OPEN_ORDER
+    stages = pipeline.stateful_stages(dataset)
+    if refused_op is not None:
+        known = private.deterministic_ops()
+        return fit_level.level_of(stages, refused_op, deterministic_ops=known)
+    # Random ops that TensorFlow takes for stateless.
+    drawing = [each for each in stages if each.random_ops - each.ops]
+    return fit_level.level_of(drawing, "") if drawing else EXACT
 
 
 def prepare_replay(

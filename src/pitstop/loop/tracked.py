@@ -13,7 +13,7 @@ from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.errors import ResumeRefused, UserError
-from pitstop.tensorflow import private
+from pitstop.tensorflow import drawn_inputs, pipeline, private
 from pitstop.tensorflow.stored_values import StoredValue
 
 _DOUBT = (
@@ -141,27 +141,38 @@ def _holds_variables(value: Any) -> bool:
     return isinstance(getattr(value, "variables", None), list | tuple)
 
 
+_HAS_STATE = (
+    "the position of {!r} cannot be saved: its pipeline contains Python code or random ops with "
+    "hidden counters; read the batches in Python, from an object with state_dict() and "
+    "load_state_dict()"
+)
+_OPEN_ORDER = "a parallel stage of {!r} may change the order of its elements"
+
+
 class DataIterator:
     """An iterator over a `tf.data` pipeline, saved with its buffers."""
 
     def __init__(self, name: str, value: Any) -> None:
-        self.doubt = ""
         self._name = name
         self._iterator = value
         self._tensor = f"objects/{name}"
+        datasets = drawn_inputs.datasets_of(value)
+        is_open = any(map(pipeline.leaves_order_open, datasets))
+        self.doubt = _OPEN_ORDER.format(name) if is_open else ""
+        self._is_refused = any(pipeline.refused_op(each) is not None for each in datasets)
+        if self._is_refused:
+            self.doubt = _HAS_STATE.format(name)
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        """Its position; none, and a doubt, when the pipeline has Python in it."""
-        try:
-            data = private.serialize_iterator(self._iterator)
-        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
-            self.doubt = (
-                f"the position of {self._name!r} cannot be saved: its pipeline contains Python "
-                "code or random ops with hidden counters; read the batches in Python, from an "
-                "object with state_dict() and load_state_dict()"
-            )
-            return None, []
-        return None, [HeldTensor.of_bytes(self._tensor, data)]
+        """Its position; none where a function of the pipeline has state."""
+        if not self._is_refused:
+            try:
+                data = private.serialize_iterator(self._iterator)
+                return None, [HeldTensor.of_bytes(self._tensor, data)]
+            except tf.errors.UnimplementedError as error:
+                self._is_refused = True
+                self.doubt = f"{_HAS_STATE.format(self._name)} ({error.message})"
+        return None, []
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
         if self._tensor in tensors:

@@ -119,7 +119,7 @@ _contents: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def contents_of(iterator: Any) -> str:
-    return digest_of_text(*map(_contents_of, _datasets(iterator)))
+    return digest_of_text(*map(_contents_of, datasets_of(iterator)))
 
 
 def _contents_of(dataset: Any) -> str:
@@ -129,14 +129,15 @@ def _contents_of(dataset: Any) -> str:
     return _contents[dataset]
 
 
-def _datasets(iterator: Any) -> list[Any]:
+def datasets_of(iterator: Any) -> list[Any]:
+    """The pipelines that it reads, one for each device; none where they are not known."""
     found = getattr(iterator, "_iterators", [iterator])
     return [each._dataset for each in found if getattr(each, "_dataset", None) is not None]
 
 
 def doubt_of(iterator: Any, name: str) -> str:
     """Why a repetition may draw others, empty where it draws the same; `name`: of the function."""
-    problems = [*map(_problem_of, _datasets(iterator))] or [_UNKNOWN]
+    problems = [*map(_problem_of, datasets_of(iterator))] or [_UNKNOWN]
     problem = next(filter(None, problems), "")
     return _UNCERTAIN.format(name, problem) if problem else ""
 

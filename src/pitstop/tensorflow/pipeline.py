@@ -1,6 +1,7 @@
 """The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -212,6 +213,43 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
             name = FROM_GENERATOR if "GeneratorDataset" in ops else _name_of(stage)
             found.append(StatefulStage(name, ops, is_parallel, only_variables, drawing))
     return found
+
+
+_FAIL = 2  # DatasetToGraph's policy for state outside of the iterator
+_REFUSED_OP = re.compile(r"(\w+) is stateful")
+
+
+def refused_op(dataset: Any) -> str | None:
+    """The op for which TensorFlow refuses to save an iterator, empty if unnamed; None for none.
+
+    An iterator itself tells only of what it still reads from, and nothing where an option of the
+    dataset says so.  The function alone, in a map of no elements, always tells.
+    """
+    for _, function in _functions(dataset):
+        try:
+            alone = tf.raw_ops.MapDataset(
+                input_dataset=tf.raw_ops.RangeDataset(
+                    start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[()]
+                ),
+                other_arguments=[_placeholder(each) for each in function.captured_inputs],
+                f=function,
+                output_types=[tf.int64],
+                output_shapes=[()],
+            )
+            tf.raw_ops.DatasetToGraphV2(input_dataset=alone, external_state_policy=_FAIL)
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
+            return op_of_refusal(error)
+    return None
+
+
+def op_of_refusal(error: tf.errors.OpError) -> str:
+    refused = _REFUSED_OP.search(str(error.message))
+    return refused[1] if refused else ""
+
+
+def _placeholder(held: Any) -> Any:
+    """Of the same type, but small: the whole would be copied."""
+    return held if held.dtype in (tf.resource, tf.variant) else tf.constant([], held.dtype)
 
 
 def contents_of(dataset: Any) -> Iterator[str]:
