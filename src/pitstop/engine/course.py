@@ -28,6 +28,10 @@ EDITED = (
     "The script was changed, including code that this training runs or values that it reads; the "
     "training so far used the old ones."
 )
+HELD_AGAINST_A_FILE = (
+    "A file that the script reads was changed between the attempts, and the saved values are used "
+    "instead of those that the script now has: {}."
+)
 HELD_BEFORE = (
     "An earlier training used the saved values instead of the script's changes ({}); the later "
     "ones use the script's."
@@ -155,7 +159,11 @@ def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Cou
         return Course(goes_on=False, refusal=refusal)
     notes = []
     if held:
-        notes.append(f"Using the saved values instead of the script's changes: {told(held)}.")
+        ways = " ".join(f"--take {each.name}" for each in held)
+        notes.append(
+            f"Using the saved values instead of the script's changes ({told(held)}); "
+            f"{ways} uses the script's."
+        )
     if taken:
         notes.append(f"Using the script's values: {told(taken)}.")
     exact = all(each.name == EPOCHS for each in taken)

@@ -8,6 +8,7 @@ from pitstop.engine import variable_match
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import (
     DOES_NOT_GO_ON,
+    HELD_AGAINST_A_FILE,
     HELD_BEFORE,
     Course,
     decide,
@@ -112,6 +113,10 @@ class Recognition:
             # The user of a notebook decides what is trained, and when.
             if course.held and not self._cells:
                 self._later = HELD_BEFORE.format(told(course.held))
+                if self._session.settings.edits and not course.doubt:
+                    # Whoever changed it need not be the user.
+                    doubt = HELD_AGAINST_A_FILE.format(told(course.held))
+                    course = replace(course, doubt=doubt)
             left_out = () if self._cells else tuple(trainings.left_out(identity, point))
             trainings.claim(point)
             if left_out:
@@ -165,6 +170,7 @@ class Recognition:
         reached, variables = fit_identity.reached_by(model, arguments)
         identity = replace(
             place,
+            program=place.program + self._session.settings.edits,
             ordinal=ordinal,
             visit=visit,
             left_out=self._session.snapshots.milestones.left_out,

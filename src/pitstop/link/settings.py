@@ -102,6 +102,7 @@ class Settings(Frozen):
     mixed_precision: bool = False
     spare: bool = False  # leave a list of what was imported, for a spare process
     altered: str = ""  # why the numbers are not those of the script alone; empty where they are
+    edits: str = ""  # a digest of the edits between attempts of what the script reads, or empty
 
     @property
     def skips_bad_records(self) -> bool:

@@ -30,6 +30,7 @@ from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
+from pitstop.supervisor.records.edited_files import EditedFiles
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
@@ -102,14 +103,17 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     folder = context.folder
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
-    history = History.from_entries(journal.read(folder.journal).entries)
+    entries = journal.read(folder.journal).entries
+    history = History.from_entries(entries)
+    edited = EditedFiles.from_entries(entries) if saved else EditedFiles()
     settings = _settings(context.request, history, saved, say)
     policy = context.request.restarts
     settings = altered(settings, history.rollbacks, allowed=policy.rollbacks > 0)
     spare = policy.most > 0 and policy.spare is not False
     # An interpreter waits before it runs the script; other programs run at once.
     can_wait = not context.request.trainer_pid and is_python_program(context.request.command[0])
-    request = replace(context.request, settings=replace(settings, spare=spare and can_wait))
+    settings = replace(settings, spare=spare and can_wait, edits=edited.digest)
+    request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
     chosen = fingerprint.choose_threads(len(os.sched_getaffinity(0)), os.environ, before)
@@ -133,6 +137,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
         resumes=bool(saved),
         fingerprint=fingerprint.collect(request.command, os.environ | steering, chosen),
         command_changes=admission.changes_of(request, folder),
+        edited_files=edited.since_last,
         threads=chosen,
         started_seconds=time.time(),
         restarts_left=restarts_left,

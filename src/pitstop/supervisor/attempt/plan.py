@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pitstop.engine.identity import Difference
 from pitstop.engine.library_imports import IMPORTS_FILE
 from pitstop.errors import PitstopError
-from pitstop.events import Event, JsonValue, TrainerConnected
+from pitstop.events import EnvironmentChanged, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import Welcome
 from pitstop.link.settings import ENV_STACKS
@@ -60,6 +60,7 @@ class AttemptPlan(Frozen):
     resumes: bool
     fingerprint: Mapping[str, JsonValue]
     command_changes: tuple[Difference, ...]
+    edited_files: tuple[EnvironmentChanged, ...]
     threads: Threads
     started_seconds: float
     restarts_left: int = 0
@@ -113,7 +114,7 @@ class AttemptPlan(Frozen):
 
     def environment_changes(self) -> tuple[Event, ...]:
         found = compare(self.history.environment, self.fingerprint)
-        return self._of_resume(*as_event(self.command_changes), *found)
+        return self._of_resume(*as_event(self.command_changes), *self.edited_files, *found)
 
     def version_changes(self, trainer: TrainerConnected) -> tuple[Event, ...]:
         return self._of_resume(*self.history.version_changes(trainer))

@@ -30,6 +30,8 @@ _MOST_FILES = 64
 _HERE = Path()
 
 COMMAND = "the command"
+FILE = "the file "
+"""What begins the name of a file that the script reads, among the things that have changed."""
 # What a change of the item means, and whether it can change bits.
 _MEANINGS: Mapping[str, tuple[str, bool]] = {
     "script": ("the script's path", False),
@@ -181,8 +183,8 @@ def compare(
 def describe(change: EnvironmentChanged) -> str:
     if change.what == COMMAND:
         return f"{COMMAND} has changed since the last attempt ({change.before} -> {change.now})."
-    if change.what in _SHOWN_BY_NAME:
-        name = _SHOWN_BY_NAME[change.what]
+    if change.what in _SHOWN_BY_NAME or change.what.startswith(FILE):
+        name = _SHOWN_BY_NAME.get(change.what, change.what)
         return f"{name} has changed since the last attempt; the saved state is used with it."
     differ = "will differ" if change.what.startswith(_DATA) else "may differ in the last bits"
     consequence = f"results {differ}" if change.changes_bits else "no effect"

@@ -21,6 +21,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
 from pitstop.supervisor.records import fingerprint
+from pitstop.supervisor.records.edited_files import EditedFiles
 from pitstop.supervisor.records.fingerprint import COMMAND
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.status import is_completed
@@ -230,12 +231,11 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     modules = connected.sources.items() if connected else ()
     same_modules = all(fingerprint.digest_of(Path(path)) == digest for path, digest in modules)
     ended_seconds = entries[-1].time_seconds
-    files = {**before.files, **(connected.inputs if connected else {})}
-    # What was written before the end may be the script's own.
-    edited = any(
-        changed_seconds(path) > ended_seconds and fingerprint.digest_of(Path(path)) != digest
-        for path, digest in files.items()
+    named = any(
+        now.files.get(name) != digest and changed_seconds(name) > ended_seconds
+        for name, digest in before.files.items()
     )
+    edited = named or bool(EditedFiles.from_entries(entries).since_last)
     return same_script and same_modules and not edited
 
 

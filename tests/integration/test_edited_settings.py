@@ -1,0 +1,62 @@
+"""A saved setting holds against a script, or a file that it reads, which was edited."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import LevelKnown, Restored
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import KerasRun
+from tests.integration.supervisor.launch import run_alone
+
+_SCRIPT = """\
+import json
+import sys
+import keras
+import numpy as np
+
+settings = {settings}
+keras.utils.set_random_seed(3)
+x = np.random.default_rng(0).normal(size=(96, 6)).astype("float32")
+model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
+model.compile(keras.optimizers.Adam(0.01, beta_1=settings["beta_1"]), "mse")
+model.fit(x, x.sum(1), epochs=4, batch_size=settings["batch_size"], verbose=0)
+with open(sys.argv[1], "w") as file:
+    print(*(each.tobytes().hex() for each in model.get_weights()), file=file)
+"""
+_OLD, _NEW = {"beta_1": 0.9, "batch_size": 16}, {"beta_1": 0.5, "batch_size": 8}
+
+
+def _write(folder: Path, where: str, settings: dict[str, float]) -> None:
+    is_file = where == "file"
+    text = 'json.load(open("settings.json"))' if is_file else repr(settings)
+    script = folder / "script.py"
+    if not (is_file and script.exists()):
+        script.write_text(_SCRIPT.format(settings=text))
+    (folder / "settings.json").write_text(json.dumps(settings))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("where", "level"), [("script", "exact"), ("file", "not_exact")])
+def test_it_holds_in_all_attempts_after_the_edit(
+    where: str, level: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    _write(tmp_path, where, _OLD)
+    run_alone(tmp_path, *forked, tmp_path / "script.py", "plain")
+    run = KerasRun(tmp_path, str(tmp_path / "script.py"), ("out",), interpreter=forked)
+    assert run.attempt("--halt-at-step", "8").returncode == 75
+    _write(tmp_path, where, _NEW)
+    edited = run.attempt("--halt-at-step", "15")
+    assert edited.returncode == 75, edited.stderr
+    for text in (b"beta_1 0.5, was 0.9", b"batch_size 8, was 16", b"--take batch_size"):
+        assert text in edited.stderr
+    assert (b"settings.json has changed" in edited.stderr) is (where == "file")
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert b"batch_size 8, was 16" in ended.stderr
+    assert run.last(Restored).step == 15
+    assert run.last(LevelKnown).level == level
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
