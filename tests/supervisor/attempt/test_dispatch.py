@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
-from pitstop.supervisor.attempt.supervision import actions, handlers
+from pitstop.supervisor.attempt.supervision import Supervision
 from pitstop.supervisor.lifecycle.occurrences import Told
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 
@@ -22,8 +22,8 @@ _PARTS: Any = _Parts()
 
 def test_every_occurrence_has_a_handler() -> None:
     told = {*Told.__subclasses__(), Trigger, RestoreRequest, SnapshotReport, VitalsReport}
-    assert set(handlers(_PARTS)) == told
+    assert set(Supervision.handlers(_PARTS)) == told
 
 
 def test_every_instruction_has_an_action() -> None:
-    assert set(actions(_PARTS)) == set(Instruction)
+    assert set(Supervision.actions(_PARTS)) == set(Instruction)

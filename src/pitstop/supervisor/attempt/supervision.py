@@ -4,81 +4,44 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from pitstop.cluster.spec import ASSEMBLING
 from pitstop.events import Event, TrainerConnected
 from pitstop.link.beacon import Stop
 from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
-from pitstop.supervisor.attempt.parts import AttemptParts
+from pitstop.supervisor.attempt.command import Command
+from pitstop.supervisor.attempt.flight import Flight
+from pitstop.supervisor.attempt.gang import GangPart
+from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
-from pitstop.supervisor.lifecycle.occurrences import (
-    ArenaReceived,
-    CheckpointAsked,
-    Occurrence,
-    RoleAsked,
-    StatusAsked,
-    StopAfterEpochAsked,
-    StopAsked,
-    TrainerCameIn,
-    TrainerLeft,
-    TrainingAsked,
-)
+from pitstop.supervisor.attempt.stopping import Stopping
+from pitstop.supervisor.attempt.trainer_reception import TrainerReception
+from pitstop.supervisor.control.requests import ClientReception, RequestDesk
+from pitstop.supervisor.hangs.hang_monitor import HangMonitor
+from pitstop.supervisor.helpers.mirroring import Mirroring
+from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.helpers.saving import Saving
+from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 from pitstop.supervisor.processes import family
+from pitstop.supervisor.processes.job_watch import JobWatch
 from pitstop.supervisor.records import notices
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, live_status
 from pitstop.supervisor.stops import signals
 from pitstop.supervisor.stops.signals import Action, ReceivedSignal, suspend_self
+from pitstop.supervisor.stops.stop_condition import ConditionWatch
 
-_Handler = Callable[[Any], Iterable[Occurrence] | None]
-_Action = Callable[[], Iterable[Occurrence] | None]
+_Handler = Callable[[Any], Iterable[occurrences.Occurrence] | None]
+_Action = Callable[[], Iterable[occurrences.Occurrence] | None]
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05
 _AGREEING_SECONDS = 0.002  # while the trainers of several members wait
-
-
-def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
-    """By the kind of an occurrence, in the order in which they are called."""
-    desk, trainers = parts.desk, parts.trainers
-    return {
-        Trigger: (parts.resources.lifecycle.feed,),
-        StopAsked: (parts.stopping.asked,),
-        StopAfterEpochAsked: (lambda asked: parts.condition.await_epoch(asked.event),),
-        RoleAsked: (trainers.role_asked, parts.membership.role_asked, parts.gang.role_asked),
-        StatusAsked: (lambda asked: desk.tell_status(asked, parts.status()),),
-        CheckpointAsked: (
-            lambda asked: desk.await_checkpoint(
-                asked, parts.ask_checkpoint(asked.name), of_all=parts.gang.is_formed
-            ),
-        ),
-        TrainingAsked: (trainers.training_asked,),
-        TrainerCameIn: (parts.command.came_in, parts.restoring.came_in),
-        TrainerLeft: (trainers.left, parts.command.left),
-        ArenaReceived: (parts.take_arena,),
-        SnapshotReport: (parts.saving.taken,),
-        RestoreRequest: (parts.restoring.requested,),
-        VitalsReport: (parts.flight.on_vitals,),
-    }
-
-
-def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
-    """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
-    beacon, saving, command = parts.resources.beacon, parts.saving, parts.command
-    return {
-        Instruction.RAISE_GRACEFUL: parts.gang.raise_stop,
-        Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
-        Instruction.ARM_DEADLINE: parts.stopping.arm_deadline,
-        Instruction.TERMINATE_TRAINER: parts.stopping.terminate,
-        Instruction.KILL_TRAINER: command.kill,
-        Instruction.TELL_DAEMONIZED: lambda: (notices.DAEMONIZED,),
-        Instruction.RESTART_PERSISTER: saving.restart,
-        Instruction.GIVE_UP_PERSISTER: saving.give_up,
-        Instruction.PERSIST_NEWEST: lambda: saving.persist_last(command.last_save_reason),
-        Instruction.FINISH_PERSISTER: saving.finish,
-        Instruction.LEAVE_PERSISTER: saving.leave,
-        Instruction.CONCLUDE: parts.conclude,
-        Instruction.FINISH: command.finish,
-    }
+_VERDICT_SECONDS = 3.0  # A supervisor that is out of reach is given up before that
+_TURN_SECONDS = 0.05
+_SAVE_PATIENCE_SECONDS = 10.0
+"""The longest wait for the last save; the grace time, if that is shorter."""
 
 
 class Supervision:
@@ -93,11 +56,34 @@ class Supervision:
         resources: AttemptResources,
         running: RunningCommand,
     ) -> None:
+        loop, persister = resources.event_loop, resources.persister
+        patience = min(_SAVE_PATIENCE_SECONDS, plan.request.grace_seconds)
         self._plan = plan
         self._resources = resources
-        self._parts = AttemptParts(plan, resources, running)
-        self._handlers = handlers(self._parts)
-        self._actions = actions(self._parts)
+        self._trainers = TrainerReception(plan, resources)
+        self._restoring = Restoring(resources.catalog, persister, self._trainers.slot)
+        self._saving = Saving(loop, persister, self._restoring, plan.history.losses, patience)
+        self._mirroring = Mirroring(loop, resources.run.mirror)
+        self._desk = RequestDesk()
+        self._clients = ClientReception(loop, resources.run.control, self._desk)
+        self._flight = Flight(plan, resources, self._trainers.slot)
+        self._hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
+        self._job = JobWatch(plan.environment)
+        self._condition = ConditionWatch(
+            plan.request.stop_when,
+            plan.history.epochs,
+            rolls_back=plan.request.settings.rolls_back,
+        )
+        self._command = Command(plan, resources, self._trainers, running)
+        launched = bool(plan.request.launcher_pid)
+        self._membership = Membership(resources, self._desk, self._trainers, launched=launched)
+        self._gang = gang = GangPart(plan, resources, self._restoring)
+        command, trainers, saving = self._command, self._trainers, self._saving
+        self._stopping = Stopping(
+            plan, resources, command, trainers, saving, self._membership, gang
+        )
+        self._handlers = self.handlers()
+        self._actions = self.actions()
         resources.event_loop.watch(resources.run.signals, self._read_signals)
         self._perform(self._start())
 
@@ -105,37 +91,117 @@ class Supervision:
         lifecycle, event_loop = self._resources.lifecycle, self._resources.event_loop
         while not lifecycle.is_over:
             wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS
-            if self._parts.gang.is_agreeing:
+            if self._gang.is_agreeing:
                 wait_seconds = _AGREEING_SECONDS
             self._perform(event_loop.turn(wait_seconds))
             self._perform(self._tick(time.monotonic()))
-        return self._parts.command.exit_code
+        return self._command.exit_code
 
     def finish(self) -> None:
         """Waits for the other members, then for the mirror."""
-        outcome = self._resources.lifecycle.state, self._parts.command.exit_code
-        self._perform(self._parts.membership.finish(*outcome))
-        patience = self._parts.stopping.mirror_patience_seconds()
-        self._perform(self._parts.mirroring.finish(patience))
+        outcome = self._resources.lifecycle.state, self._command.exit_code
+        self._perform(self._membership.finish(*outcome))
+        patience = self._stopping.mirror_patience_seconds()
+        self._perform(self._mirroring.finish(patience))
 
     def status(self) -> Status:
-        return self._parts.status()
+        resources, pid = self._resources, self._trainers.slot.present_pid or self._command.main.pid
+        hangs = self._hang_monitor.report(time.monotonic(), self._trainers.watched_pid)
+        plan, request, arena = self._plan, self._plan.request, resources.persister.arena
+        identity = Status(
+            state="",
+            run_dir=str(request.run_dir),
+            pid=pid,
+            supervisor_pid=os.getpid(),
+            attempt=plan.attempt,
+            losses=plan.history.losses.count,
+            rss_bytes=family.resident_bytes(pid),
+            checkpoint_interval_seconds=self._saving.interval_seconds,
+            snapshot_memory_bytes=arena.size_bytes if arena else None,
+            snapshot_backing=arena.backing if arena else "",
+            snapshot_limit_bytes=request.settings.snapshot_memory_bytes or None,
+            started_seconds=plan.started_seconds,
+            leader=resources.run.cluster.leader,
+            members=resources.run.cluster.members,
+            restarts=request.restarts.most,
+            restarts_left=plan.restarts_left,
+            rollbacks=len(plan.history.rollbacks),
+            **hangs,
+        )
+        state, progress = resources.lifecycle.state, resources.beacon.progress()
+        now = live_status(identity, state, resources.attempt_state, progress, time.time())
+        now = replace(now, phase=ASSEMBLING) if self._gang.assembles else now
+        return self._flight.seen(now)
 
     def last_words(self) -> tuple[str, ...]:
         """How it ended; nothing for a kernel, whose cell says so itself."""
         if self._plan.request.kernel:
             return ()
         seconds = max(0.0, time.time() - self._plan.started_seconds)
-        state, exit_code = self._resources.lifecycle.state, self._parts.command.exit_code
+        state, exit_code = self._resources.lifecycle.state, self._command.exit_code
         run_dir, attempt_state = self._plan.request.run_dir, self._resources.attempt_state
         return notices.final_lines(state, exit_code, attempt_state, run_dir, seconds)
 
     def close(self) -> None:
-        self._parts.close()
+        self._clients.close()
+        self._membership.close()
+        self._trainers.close()
+        self._restoring.close()
+        self._hang_monitor.close()
+        self._flight.close()
+        self._mirroring.close()
 
-    def _perform(self, occurrences: Iterable[Occurrence]) -> None:
+    def handlers(self) -> Mapping[type, tuple[_Handler, ...]]:
+        """By the kind of an occurrence, in the order in which they are called."""
+        desk, trainers = self._desk, self._trainers
+        return {
+            Trigger: (self._resources.lifecycle.feed,),
+            occurrences.StopAsked: (self._stopping.asked,),
+            occurrences.StopAfterEpochAsked: (
+                lambda asked: self._condition.await_epoch(asked.event),
+            ),
+            occurrences.RoleAsked: (
+                trainers.role_asked,
+                self._membership.role_asked,
+                self._gang.role_asked,
+            ),
+            occurrences.StatusAsked: (lambda asked: desk.tell_status(asked, self.status()),),
+            occurrences.CheckpointAsked: (
+                lambda asked: desk.await_checkpoint(
+                    asked, self._ask_checkpoint(asked.name), of_all=self._gang.is_formed
+                ),
+            ),
+            occurrences.TrainingAsked: (trainers.training_asked,),
+            occurrences.TrainerCameIn: (self._command.came_in, self._restoring.came_in),
+            occurrences.TrainerLeft: (trainers.left, self._command.left),
+            occurrences.ArenaReceived: (self._take_arena,),
+            SnapshotReport: (self._saving.taken,),
+            RestoreRequest: (self._restoring.requested,),
+            VitalsReport: (self._flight.on_vitals,),
+        }
+
+    def actions(self) -> Mapping[Instruction, _Action]:
+        """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
+        beacon, saving, command = self._resources.beacon, self._saving, self._command
+        return {
+            Instruction.RAISE_GRACEFUL: self._gang.raise_stop,
+            Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
+            Instruction.ARM_DEADLINE: self._stopping.arm_deadline,
+            Instruction.TERMINATE_TRAINER: self._stopping.terminate,
+            Instruction.KILL_TRAINER: command.kill,
+            Instruction.TELL_DAEMONIZED: lambda: (notices.DAEMONIZED,),
+            Instruction.RESTART_PERSISTER: saving.restart,
+            Instruction.GIVE_UP_PERSISTER: saving.give_up,
+            Instruction.PERSIST_NEWEST: lambda: saving.persist_last(command.last_save_reason),
+            Instruction.FINISH_PERSISTER: saving.finish,
+            Instruction.LEAVE_PERSISTER: saving.leave,
+            Instruction.CONCLUDE: self._conclude,
+            Instruction.FINISH: command.finish,
+        }
+
+    def _perform(self, happened: Iterable[occurrences.Occurrence]) -> None:
         """Depth first: the journal has everything in the order in which it happened."""
-        for each in occurrences:
+        for each in happened:
             match each:
                 case Event():
                     self._perform(self._record(each))
@@ -145,83 +211,103 @@ class Supervision:
                     for handler in self._handlers[type(each)]:
                         self._perform(handler(each) or ())
 
-    def _record(self, event: Event) -> Iterator[Occurrence]:
+    def _record(self, event: Event) -> Iterator[occurrences.Occurrence]:
         """Records an event in the journal, and yields what follows from it."""
-        parts = self._parts
-        if (told := parts.job.heard(event)) is not None:
+        if (told := self._job.heard(event)) is not None:
             yield told
-        parts.resources.event_log.record(event)
-        parts.mirroring.recorded(event)
-        parts.hang_monitor.recorded(event)
-        parts.desk.recorded(event)
-        if (asked := parts.condition.on_event(event)) is not None:
-            yield StopAsked(asked)
-        yield from parts.gang.recorded(event)
+        self._resources.event_log.record(event)
+        self._mirroring.recorded(event)
+        self._hang_monitor.recorded(event)
+        self._desk.recorded(event)
+        if (asked := self._condition.on_event(event)) is not None:
+            yield occurrences.StopAsked(asked)
+        yield from self._gang.recorded(event)
         if isinstance(event, TrainerConnected):
-            yield from parts.plan.version_changes(event)
+            yield from self._plan.version_changes(event)
 
-    def _start(self) -> Iterator[Occurrence]:
-        parts = self._parts
-        parts.saving.begin()
-        yield from parts.restoring.begin()
-        parts.mirroring.begin()
-        parts.membership.begin()
-        parts.flight.begin(parts.command.main.pid)
-        yield parts.command.started()
-        if parts.job.seen is not None:
-            yield parts.job.seen
+    def _start(self) -> Iterator[occurrences.Occurrence]:
+        self._saving.begin()
+        yield from self._restoring.begin()
+        self._mirroring.begin()
+        self._membership.begin()
+        self._flight.begin(self._command.main.pid)
+        yield self._command.started()
+        if self._job.seen is not None:
+            yield self._job.seen
         yield from self._plan.environment_changes()
 
-    def _tick(self, now_seconds: float) -> Iterator[Occurrence]:
-        parts, lifecycle, screen = self._parts, self._resources.lifecycle, self._resources.screen
-        yield from parts.saving.tick()
-        yield from parts.flight.take_forecasts()
-        yield from parts.trainers.tick(split=parts.gang.is_split)
-        yield from parts.membership.tick()
-        yield from parts.gang.tick()
+    def _tick(self, now_seconds: float) -> Iterator[occurrences.Occurrence]:
+        lifecycle, screen = self._resources.lifecycle, self._resources.screen
+        yield from self._saving.tick()
+        yield from self._flight.take_forecasts()
+        yield from self._trainers.tick(split=self._gang.is_split)
+        yield from self._membership.tick()
+        yield from self._gang.tick()
         if lifecycle.is_calm:
             yield from self._resources.run.spare.look(self._plan.spare, now_seconds)
-            yield from parts.stopping.look(now_seconds)
+            yield from self._stopping.look(now_seconds)
         is_idle = self._plan.is_idle(self._resources.beacon.phase())
         if lifecycle.is_calm and not is_idle:
-            yield from parts.hang_monitor.look(now_seconds, parts.trainers.watched_pid)
-        yield from parts.stopping.check_deadline(now_seconds)
-        yield from parts.command.check_end()
-        yield from parts.trainers.check_arrival(now_seconds)
+            yield from self._hang_monitor.look(now_seconds, self._trainers.watched_pid)
+        yield from self._stopping.check_deadline(now_seconds)
+        yield from self._command.check_end()
+        yield from self._trainers.check_arrival(now_seconds)
         if screen.due(now_seconds):
-            screen.show(parts.status())
+            screen.show(self.status())
 
-    def _read_signals(self) -> Iterator[Occurrence]:
+    def _read_signals(self) -> Iterator[occurrences.Occurrence]:
         for received in self._resources.run.signals.take():
             yield from self._respond(received)
-        yield from self._parts.command.collect()
+        yield from self._command.collect()
 
-    def _respond(self, received: ReceivedSignal) -> Iterator[Occurrence]:
+    def _respond(self, received: ReceivedSignal) -> Iterator[occurrences.Occurrence]:
         if received.asks_to_stop and self._resources.lifecycle.is_over:
-            self._parts.mirroring.give_up("a second stop ended the wait")
-            self._parts.membership.give_up()
+            self._mirroring.give_up("a second stop ended the wait")
+            self._membership.give_up()
         elif received.asks_to_stop:
             command = family.command_of(received.sender_pid) if received.sender_pid else ""
             given_seconds = self._plan.request.stops.kill_after_seconds
             left = signals.seconds_left(received.signal, command, given_seconds, os.environ)
             again = self._resources.attempt_state.stop_asked_here
-            yield StopAsked(signals.stop_request(received, command, again=again, seconds_left=left))
+            yield occurrences.StopAsked(
+                signals.stop_request(received, command, again=again, seconds_left=left)
+            )
         elif received.signal is signal.SIGTSTP:
             self._suspend()
         elif received.signal is signal.SIGWINCH:
             self._resources.resize()
         elif received.action is Action.CHECKPOINT:
-            taken = self._parts.ask_checkpoint() is not None
+            taken = self._ask_checkpoint() is not None
             yield notices.checkpoint_asked(received.signal.name, taken=taken)
 
     def _suspend(self) -> None:
         stopped_at = time.monotonic()
-        self._parts.membership.suspend()
-        self._parts.command.main.suspend()
+        self._membership.suspend()
+        self._command.main.suspend()
         self._resources.screen.suspend()
         suspend_self()
         self._resources.resize()
         away_seconds = time.monotonic() - stopped_at
-        self._parts.command.main.resume(away_seconds)
-        self._parts.stopping.resumed(away_seconds)
-        self._parts.trainers.resumed(away_seconds)
+        self._command.main.resume(away_seconds)
+        self._stopping.resumed(away_seconds)
+        self._trainers.resumed(away_seconds)
+
+    def _ask_checkpoint(self, name: str = "") -> int | None:
+        step = None if self._gang.is_split else self._trainers.step_to_save
+        if step is not None:
+            self._gang.ask_checkpoint(name)
+        return step
+
+    def _take_arena(self, received: occurrences.ArenaReceived) -> None:
+        if self._gang.is_split:
+            os.close(received.fd)
+        else:
+            self._resources.persister.set_arena(received.offer, received.fd)
+
+    def _conclude(self) -> Iterator[occurrences.Occurrence]:
+        give_up_at = time.monotonic() + _VERDICT_SECONDS
+        while self._gang.awaits_verdict and time.monotonic() < give_up_at:
+            yield from self._resources.event_loop.turn(_TURN_SECONDS)
+            yield from self._membership.tick()
+            yield from self._gang.tick()
+        yield from self._command.conclude()
