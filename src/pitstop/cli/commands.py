@@ -8,13 +8,8 @@ from collections.abc import Sequence
 import click
 
 import pitstop
+from pitstop import errors
 from pitstop.cli.echo import tell_json
-from pitstop.errors import (
-    CommandNotExecutable,
-    CommandNotFound,
-    PitstopError,
-    UserError,
-)
 from pitstop.plain_text import say
 
 _EXIT_INTERRUPTED = 130
@@ -60,13 +55,13 @@ def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
 
 
-def exit_code_of(error: PitstopError) -> int:
+def exit_code_of(error: errors.PitstopError) -> int:
     match error:
-        case CommandNotFound():
+        case errors.CommandNotFound():
             return 127
-        case CommandNotExecutable():
+        case errors.CommandNotExecutable():
             return 126
-        case UserError():
+        case errors.UserError():
             return 2
         case _:
             return 1
@@ -84,7 +79,7 @@ def call(arguments: Sequence[str] | None) -> int:
         sys.stdout.reconfigure(errors="replace")
     try:
         code: int = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
-    except PitstopError as error:
+    except errors.PitstopError as error:
         code = exit_code_of(error)
         if _wants_json(arguments):
             tell_json({"error": error.message, "remedy": error.remedy, "exit_code": code})

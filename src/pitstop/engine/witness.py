@@ -19,18 +19,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from pitstop import events
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.events import (
-    SIGNALLING,
-    Event,
-    ExceptionRaised,
-    ExitCalled,
-    ScriptEnded,
-    ThreadFailed,
-    WorkerDied,
-)
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -50,7 +42,7 @@ _END_NOBODY = frozenset(
 class ExitWatch:
     """Reports calls that end the process, and threads that an exception ends."""
 
-    def __init__(self, report: Callable[[Event], None], callback_of: CallbackOf) -> None:
+    def __init__(self, report: Callable[[events.Event], None], callback_of: CallbackOf) -> None:
         self._report = report
         self._callback_of = callback_of
         self._pid = os.getpid()
@@ -64,7 +56,7 @@ class ExitWatch:
             if quitter.__module__ == "_sitebuiltins":
                 hook(quitter, "__call__", self._quit)
                 break
-        subscribe(SIGNALLING[:2], self._on_kill)
+        subscribe(events.SIGNALLING[:2], self._on_kill)
         # It causes no event.
         hook(signal, "raise_signal", self._raise_signal)
         self._thread_hook = threading.excepthook
@@ -77,7 +69,7 @@ class ExitWatch:
             self._tell(how, signal_name(number))
 
     def _raise_signal(self, original: Callable[[int], None], number: int) -> None:
-        self._on_kill(SIGNALLING[2], (self._pid, number), None)
+        self._on_kill(events.SIGNALLING[2], (self._pid, number), None)
         original(number)
 
     def _exit(self, how: str, original: Original, *arguments: Any, **named: Any) -> Any:
@@ -102,7 +94,9 @@ class ExitWatch:
         handled = sys.exc_info()[0]
         handling = handled.__name__ if handled else ""
         module = theirs[-1][0].f_globals.get("__name__", "") if theirs else ""
-        self._report(ExitCalled(how, words, file, line, function, callback, handling, str(module)))
+        self._report(
+            events.ExitCalled(how, words, file, line, function, callback, handling, str(module))
+        )
 
     def _on_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         self._tell_thread_failed(failed)
@@ -117,7 +111,7 @@ class ExitWatch:
         place = innermost_user_frame(traceback.walk_tb(trace))
         words = str(traceback.TracebackException(kind, failed.exc_value or kind(), trace))[:2000]
         thread = failed.thread.name if failed.thread else ""
-        self._report(ThreadFailed(thread, name_of(kind), words, *place))
+        self._report(events.ThreadFailed(thread, name_of(kind), words, *place))
 
 
 class WorkerWatch:
@@ -127,7 +121,7 @@ class WorkerWatch:
     returned 0.
     """
 
-    def __init__(self, report: Callable[[WorkerDied], None]) -> None:
+    def __init__(self, report: Callable[[events.WorkerDied], None]) -> None:
         self._report = report
         self._pid = os.getpid()
         self._ended_by_us: set[int] = set()
@@ -152,9 +146,9 @@ class WorkerWatch:
         if os.getpid() != self._pid or pid in self._ended_by_us:
             return
         if code < 0:
-            self._report(WorkerDied(pid, signal=signal_name(-code)))
+            self._report(events.WorkerDied(pid, signal=signal_name(-code)))
         else:
-            self._report(WorkerDied(pid, exit_code=code))
+            self._report(events.WorkerDied(pid, exit_code=code))
 
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
@@ -240,7 +234,7 @@ class Witness:
     """
 
     def __init__(
-        self, report: Callable[[Event], None], beacon: Beacon, callback_of: CallbackOf
+        self, report: Callable[[events.Event], None], beacon: Beacon, callback_of: CallbackOf
     ) -> None:
         self._report = report
         self.beacon = beacon
@@ -269,7 +263,7 @@ class Witness:
         callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
         # Unlike `str(error)`, this works for any class.
         words = traceback.TracebackException(kind, error, trace)
-        raised = ExceptionRaised(
+        raised = events.ExceptionRaised(
             class_name=name_of(kind),
             message=str(words)[:_TRACEBACK_CHARACTERS],
             file=file,
@@ -285,7 +279,7 @@ class Witness:
     @observing()
     def _on_exit(self) -> None:
         if os.getpid() == self._pid:
-            self._report(ScriptEnded(step=self.beacon.progress().step))
+            self._report(events.ScriptEnded(step=self.beacon.progress().step))
             self.beacon.write_phase(Phase.ENDED)
             if self.beacon.stop():
                 leave_out_last_collection()

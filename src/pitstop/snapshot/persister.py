@@ -8,14 +8,7 @@ import contextlib
 import signal
 from pathlib import Path
 
-from pitstop import events
-from pitstop.errors import (
-    CheckpointCorrupt,
-    EnvironmentFault,
-    PeerClosed,
-    PitstopError,
-    RunFolderUnwritable,
-)
+from pitstop import errors, events
 from pitstop.journal import Journal
 from pitstop.link import messages
 from pitstop.link.beacon import Beacon, Phase, Stop
@@ -63,7 +56,7 @@ class Persister:
             while not isinstance((received := self._connection.receive()).message, messages.Finish):
                 self._handle(received)
             self._connection.send(messages.Finished())
-        except PeerClosed:
+        except errors.PeerClosed:
             self._orphaned = True
             self._save_without_supervisor()
 
@@ -92,10 +85,10 @@ class Persister:
         name = entry.path.name
         try:
             image = load(entry.path, entry.readable())
-        except CheckpointCorrupt as damage:
+        except errors.CheckpointCorrupt as damage:
             self._set_aside(entry, damage.reason)
             return False
-        except EnvironmentFault as fault:
+        except errors.EnvironmentFault as fault:
             # Intact as far as anybody knows: to go on from an older one would be a silent loss.
             reason = fault.message.rstrip(".")
             self._connection.send(messages.NoImage(name, reason))
@@ -108,7 +101,7 @@ class Persister:
     def _set_aside(self, entry: CheckpointEntry, reason: str) -> None:
         try:
             place = self._catalog.quarantine(entry, reason)
-        except RunFolderUnwritable as fault:
+        except errors.RunFolderUnwritable as fault:
             message = f"{entry.path} is damaged ({reason}) but cannot be moved: {fault.message}"
             self._report(events.Notice("checkpoint_not_set_aside", message, fault.remedy))
         else:
@@ -127,7 +120,7 @@ class Persister:
             outcome: events.CheckpointCommitted | events.CheckpointFailed | None = (
                 self._saver.save_newest(reason)
             )
-        except PitstopError as error:
+        except errors.PitstopError as error:
             step = self._beacon.progress().snapshot_step
             outcome = events.CheckpointFailed(step, error.message, error.remedy)
         if outcome is not None:
@@ -150,7 +143,7 @@ class Persister:
             try:
                 self._connection.send(messages.EventReport(events.to_record(event)))
                 return
-            except PeerClosed:
+            except errors.PeerClosed:
                 self._orphaned = True
         # A journal that cannot be written does not end the saving.
         with contextlib.suppress(OSError), Journal(self._folder.journal, self._attempt) as journal:

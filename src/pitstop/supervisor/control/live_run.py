@@ -11,14 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from pitstop.errors import (
-    EnvironmentFault,
-    NoAnswer,
-    PeerClosed,
-    PitstopError,
-    RunNotFound,
-    UserError,
-)
+from pitstop import errors
 from pitstop.link import messages
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
@@ -48,7 +41,7 @@ def wake(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGCONT)
     except PermissionError as error:
-        raise UserError(
+        raise errors.UserError(
             f"Process {pid} is suspended and belongs to another user.", "Ask that user to stop it."
         ) from error
 
@@ -75,9 +68,9 @@ class LiveRun:
             return None
         try:
             return cls(Connection.connect(record.socket, ANSWER_SECONDS), record.pid)
-        except NoAnswer as error:
+        except errors.NoAnswer as error:
             raise _no_answer(record.pid) from error
-        except PeerClosed:
+        except errors.PeerClosed:
             return None
 
     @classmethod
@@ -85,7 +78,9 @@ class LiveRun:
         """As `find`; `RunNotFound` when nobody supervises it now."""
         live = cls.find(folder)
         if live is None:
-            raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint is valid.")
+            raise errors.RunNotFound(
+                f"{folder.path} is not running.", "Its last checkpoint is valid."
+            )
         return live
 
     def status(self) -> Status:
@@ -109,7 +104,7 @@ class LiveRun:
         `waits` is called once where that takes a while.
         """
         request = messages.ClientRequest("checkpoint", name=name)
-        with contextlib.suppress(NoAnswer):
+        with contextlib.suppress(errors.NoAnswer):
             return self._ask(request, messages.CheckpointAnswer)
         waits()
         self._connection.socket.settimeout(None)
@@ -120,20 +115,20 @@ class LiveRun:
         self._connection.send(request)
         try:
             return self._answer(expected)
-        except NoAnswer as error:
+        except errors.NoAnswer as error:
             raise _no_answer(self._holder_pid) from error
 
     def _answer(self, expected: type[_Answer]) -> _Answer:
         answer = self._connection.receive().message
         if isinstance(answer, messages.Refusal):
-            raise EnvironmentFault(answer.reason)
+            raise errors.EnvironmentFault(answer.reason)
         if not isinstance(answer, expected):
-            raise PeerClosed(f"The supervisor of this run answered {answer.type}.")
+            raise errors.PeerClosed(f"The supervisor of this run answered {answer.type}.")
         return answer
 
     def wait_for_end(self) -> None:
         self._connection.socket.settimeout(None)
-        with contextlib.suppress(PeerClosed):
+        with contextlib.suppress(errors.PeerClosed):
             while True:
                 self._connection.receive()
 
@@ -141,8 +136,8 @@ class LiveRun:
         self._connection.close()
 
 
-def _no_answer(pid: int) -> NoAnswer:
-    return NoAnswer(
+def _no_answer(pid: int) -> errors.NoAnswer:
+    return errors.NoAnswer(
         f"The supervisor of this run, process {pid}, does not answer.",
         f"Try `kill -TERM {pid}`, which stops the run, then `kill -KILL {pid}`: it is still saved.",
     )
@@ -158,9 +153,9 @@ def status_of(folder: RunFolder) -> Status:
     try:
         live = LiveRun.find(folder)
         if live is not None:
-            with contextlib.closing(live), contextlib.suppress(PeerClosed):
+            with contextlib.closing(live), contextlib.suppress(errors.PeerClosed):
                 return live.status()
-    except NoAnswer:
+    except errors.NoAnswer:
         return _held_status(folder, record, "running")
     if not is_locked(folder.lock):
         return stored_status(folder)
@@ -179,7 +174,7 @@ def status_at(path: Path) -> Status:
     """The status of the run at a path, for a list; a damaged run has one, too."""
     try:
         return status_of(open_existing(path))
-    except PitstopError:
+    except errors.PitstopError:
         return Status(state="unreadable", run_dir=str(path))
 
 
