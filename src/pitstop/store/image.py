@@ -8,7 +8,8 @@ every tensor is aligned to its own element width.  Imported inside the trainer.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 
@@ -130,25 +131,20 @@ def header_size_bytes(data: bytes | memoryview) -> int:
     return LENGTH_BYTES + json_bytes
 
 
-def _check_specs(specs: Iterable[TensorSpec]) -> None:
-    seen: set[str] = set()
+def _check_specs(specs: Sequence[TensorSpec]) -> None:
+    names = Counter(spec.name for spec in specs)
     for spec in specs:
-        reason = _spec_problem(spec, seen)
+        reason = ""
+        if names[spec.name] > 1:
+            reason = "its name is used twice"
+        elif spec.name == _METADATA_KEY or any("\ud800" <= char <= "\udfff" for char in spec.name):
+            reason = "its name cannot be stored"
+        elif spec.dtype not in DTYPE_WIDTH_BYTES:
+            reason = f"dtype {spec.dtype!r} is unknown"
+        elif not _is_shape(list(spec.shape)):
+            reason = f"{spec.shape} is not a shape"
         if reason:
             raise InternalFault(f"Tensor {spec.name!r} cannot be laid out: {reason}.")
-        seen.add(spec.name)
-
-
-def _spec_problem(spec: TensorSpec, seen: set[str]) -> str:
-    if spec.name in seen:
-        return "its name is used twice"
-    if spec.name == _METADATA_KEY or any("\ud800" <= char <= "\udfff" for char in spec.name):
-        return "its name cannot be stored"
-    if spec.dtype not in DTYPE_WIDTH_BYTES:
-        return f"dtype {spec.dtype!r} is unknown"
-    if not _is_shape(list(spec.shape)):
-        return f"{spec.shape} is not a shape"
-    return ""
 
 
 def _encode_header(
