@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
-from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
+from pitstop.cluster.gang import LeaderProgress
 from pitstop.cluster.leading import Following, GangLeading, Leading
-from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
+from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release, ToLeader, ToMember
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint

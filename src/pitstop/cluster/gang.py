@@ -14,27 +14,6 @@ from pitstop.cluster.spec import Task
 from pitstop.cluster.stop_agreement import StopAgreement
 from pitstop.record import Frozen
 
-ToLeader = (
-    messages.Muster
-    | messages.ResumeAnswer
-    | messages.HoldAnswer
-    | messages.SavedReport
-    | messages.SaveProposal
-    | messages.LevelReport
-    | messages.MemberDown
-)
-ToMember = (
-    messages.ResumeProposal
-    | messages.GangReady
-    | messages.GangRefused
-    | messages.Hold
-    | messages.Commit
-    | messages.SnapshotOrder
-    | messages.Settled
-    | messages.LevelReport
-    | messages.GangOver
-)
-
 _REPEAT_SECONDS = 1.0
 _FIRST_SNAPSHOT_SECONDS = 3.0
 _LEAST_SNAPSHOT_SECONDS = 10.0
@@ -43,7 +22,7 @@ _NOTICE_SECONDS = 0.25  # for the order of a snapshot to reach all members befor
 _SETTLE_SECONDS = 2.0
 _SETTLE_FACTOR = 5  # for all members to save it, with what the leader's last one took
 
-Orders = list[tuple[Task, ToMember]]
+Orders = list[tuple[Task, messages.ToMember]]
 
 
 class LeaderProgress(Frozen):
@@ -89,7 +68,7 @@ class GangLeader:
     def is_ready(self) -> bool:
         return isinstance(self._resume.outcome, messages.GangReady)
 
-    def hear(self, task: Task, message: ToLeader) -> Orders:
+    def hear(self, task: Task, message: messages.ToLeader) -> Orders:
         match message:
             case messages.Muster():
                 return self._mustered(task, message)

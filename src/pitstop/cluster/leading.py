@@ -7,9 +7,8 @@ from collections import deque
 from dataclasses import replace
 
 from pitstop import events
-from pitstop.cluster import roster
-from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, ToMember
-from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
+from pitstop.cluster import messages, roster
+from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders
 from pitstop.cluster.network_thread import Heard, LeaderServer, MemberClient, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
 from pitstop.cluster.roster import BeatLease, ClusterMember
@@ -29,21 +28,21 @@ class GangLeading:
     """
 
     def __init__(self, server: LeaderServer, spec: ClusterSpec, own: Task) -> None:
-        self.orders: deque[ToMember] = deque()
+        self.orders: deque[messages.ToMember] = deque()
         self.own = own
         self.absent: dict[Task, str] = {}
         self._server = server
         members = spec.trainers
         self._gang = GangLeader(members, own, lambda: gang_name(secrets.token_hex(4), len(members)))
 
-    def hear(self, task: Task, message: ToLeader) -> None:
+    def hear(self, task: Task, message: messages.ToLeader) -> None:
         """Where a trainer fails while another member is absent, it has failed for that one."""
         absent = sorted(set(self.absent) - {task})
-        if isinstance(message, MemberDown) and absent:
+        if isinstance(message, messages.MemberDown) and absent:
             self.lost(absent[0], self.absent[absent[0]])
         self._send(self._gang.hear(task, message))
 
-    def hear_own(self, message: ToLeader) -> None:
+    def hear_own(self, message: messages.ToLeader) -> None:
         self.hear(self.own, message)
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> None:
@@ -55,7 +54,7 @@ class GangLeading:
     def parted(self, task: Task) -> None:
         self.absent[task] = "its supervisor cannot be reached"
 
-    def beat(self, task: Task, beat: Beat) -> None:
+    def beat(self, task: Task, beat: messages.Beat) -> None:
         """A member is there; but to TensorFlow, a suspended trainer has crashed."""
         if beat.phase == roster.SUSPENDED:
             self.absent[task] = roster.WAS_SUSPENDED
@@ -105,7 +104,7 @@ class Leading:
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._server.take() if (event := self._on(each)))
 
-    def tick(self, beat: Beat) -> tuple[Event, ...]:
+    def tick(self, beat: messages.Beat) -> tuple[Event, ...]:
         now = time.monotonic()
         self.gang.beat(self.gang.own, beat)
         if now >= self._beat_at_seconds:
@@ -127,7 +126,7 @@ class Leading:
         )
         return next((str(each.task) for each in ended if each.task.trains), "")
 
-    def beat(self, beat: Beat) -> None:
+    def beat(self, beat: messages.Beat) -> None:
         for member in self._live:
             self._server.send(member.task, beat)
 
@@ -137,7 +136,7 @@ class Leading:
             lease = member.lease.shifted(seconds)
             self._members[member.task] = replace(member, lease=lease)
 
-    def end(self, end: Release) -> None:
+    def end(self, end: messages.Release) -> None:
         for member in roster.next_to_release(self._live, end.outcome):
             self._members[member.task] = replace(member, released=True)
             self._server.send(member.task, end)
@@ -160,16 +159,16 @@ class Leading:
                     self.gang.parted(task)
                     lease = member.lease.parted(time.monotonic())
                     self._members[task] = replace(member, lease=lease)
-            case Heard(_, JoinRequest() as request):
+            case Heard(_, messages.JoinRequest() as request):
                 return self._joined(request)
-            case Heard(task, StopProposal() as proposal):
+            case Heard(task, messages.StopProposal() as proposal):
                 return stop_request(task, proposal)
-            case Heard(task, message) if isinstance(message, ToLeader):
+            case Heard(task, message) if isinstance(message, messages.ToLeader):
                 self.gang.hear(task, message)
-            case Heard(task, Beat() | EndReport() as message):
+            case Heard(task, messages.Beat() | messages.EndReport() as message):
                 before = self._members[task]
                 member = before.heard(message, time.monotonic())
-                if isinstance(message, EndReport):
+                if isinstance(message, messages.EndReport):
                     return self._ended(member)
                 self._members[task] = member
                 self.gang.beat(task, message)
@@ -177,7 +176,7 @@ class Leading:
                     return events.MemberRestarted(str(task), before.host)
         return None
 
-    def _joined(self, request: JoinRequest) -> Event:
+    def _joined(self, request: messages.JoinRequest) -> Event:
         task = Task.parse(request.task)
         before = self._members.get(task)
         self.gang.joined(task, same=before is None or before.pid == request.pid)
@@ -198,7 +197,7 @@ class Leading:
         return events.MemberEnded(task, member.host, end.state, end.exit_code)
 
 
-def stop_request(task: Task, proposal: StopProposal) -> events.StopRequested:
+def stop_request(task: Task, proposal: messages.StopProposal) -> events.StopRequested:
     urgency = "now" if proposal.now else "graceful"
     return events.StopRequested("cluster", urgency, reason=f"{task}: {proposal.reason}")
 
@@ -214,7 +213,7 @@ class Following:
         self._client = client
         self._lease_seconds = lease_seconds
         self._lease: BeatLease | None = None
-        self.orders: deque[ToMember] = deque()
+        self.orders: deque[messages.ToMember] = deque()
         self.connected = False
         self.completed_at_seconds = math.inf
         self._released = False
@@ -225,7 +224,7 @@ class Following:
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
 
-    def tick(self, beat: Beat) -> tuple[Event, ...]:
+    def tick(self, beat: messages.Beat) -> tuple[Event, ...]:
         now = time.monotonic()
         if self.connected and now >= self._beat_at_seconds:
             self._beat_at_seconds = now + roster.BEAT_SECONDS
@@ -240,7 +239,7 @@ class Following:
         outcome, code = ("completed", EXIT_COMPLETED) if is_over else ("lost", EXIT_STOPPED)
         return (events.MemberReleased(str(self.leader), outcome, code, reason),)
 
-    def beat(self, beat: Beat) -> None:
+    def beat(self, beat: messages.Beat) -> None:
         self._client.send(self.leader, beat)
 
     def shift(self, seconds: float) -> None:
@@ -249,13 +248,13 @@ class Following:
             self._lease = self._lease.shifted(seconds)
 
     def propose_stop(self, reason: str) -> None:
-        self._client.send(self.leader, StopProposal(reason))
+        self._client.send(self.leader, messages.StopProposal(reason))
 
-    def tell_gang(self, message: ToLeader) -> None:
+    def tell_gang(self, message: messages.ToLeader) -> None:
         self._client.send(self.leader, message)
 
-    def end(self, end: Release) -> None:
-        self._client.send(self.leader, EndReport(end.outcome, end.exit_code))
+    def end(self, end: messages.Release) -> None:
+        self._client.send(self.leader, messages.EndReport(end.outcome, end.exit_code))
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:
@@ -264,16 +263,16 @@ class Following:
             case Parted() if self._lease is not None:
                 self.connected = False
                 self._lease = self._lease.parted(time.monotonic())
-            case Heard(_, Beat() as beat):
+            case Heard(_, messages.Beat() as beat):
                 before, self.connected, now = self.connected, True, time.monotonic()
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
                 self._lease = heard.renewed(now, suspended=beat.state == roster.SUSPENDED)
                 if beat.state == "completed":
                     self.completed_at_seconds = min(self.completed_at_seconds, now)
                 return None if before else events.LeaderFound(str(self.leader))
-            case Heard(_, message) if isinstance(message, ToMember):
+            case Heard(_, message) if isinstance(message, messages.ToMember):
                 self.orders.append(message)
-            case Heard(_, Release() as release):
+            case Heard(_, messages.Release() as release):
                 self._released = True
                 words = (release.outcome, release.exit_code, release.reason)
                 return events.MemberReleased(str(self.leader), *words)

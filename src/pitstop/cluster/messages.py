@@ -65,7 +65,15 @@ class EndReport(Message):
 # -- of members that train together, see `gang` -----------------------------------------
 
 
-class Muster(Message):
+class ToLeader(Message, sent=False):
+    """Of a member, this one included."""
+
+
+class ToMember(Message, sent=False):
+    """Of the leader."""
+
+
+class Muster(ToLeader):
     """To the leader, every second until it is answered: this member's trainer is there.
 
     `marks` name the states that it holds, see `resume_agreement`, newest first; `levels` say how
@@ -80,21 +88,21 @@ class Muster(Message):
     strays: bool = False
 
 
-class ResumeProposal(Message):
+class ResumeProposal(ToMember):
     """To a member: read this whole state; an empty mark stands for no state."""
 
     proposal: Count
     mark: str
 
 
-class ResumeAnswer(Message):
+class ResumeAnswer(ToLeader):
     """To the leader: whether the proposed state is whole on this member."""
 
     proposal: Count
     verified: bool
 
 
-class GangReady(Message):
+class GangReady(ToMember):
     """To a member: all go on from the state of this mark, as one gang.
 
     The mark is empty to begin anew; so is `doubt`, why this is not exact, where it is.
@@ -105,19 +113,19 @@ class GangReady(Message):
     doubt: str = ""
 
 
-class GangRefused(Message):
+class GangRefused(ToMember):
     """To a member: the members cannot go on together."""
 
     reason: str
 
 
-class SaveProposal(Message):
+class SaveProposal(ToLeader):
     """To the leader: this member was asked for a checkpoint of this name; all are to save it."""
 
     name: str = ""
 
 
-class Hold(Message):
+class Hold(ToMember):
     """To a member: its trainer is to wait at the end of this step; see `stop_agreement`.
 
     `reason`: who asked for the stop, in words.  `saves`: all are to save there, with this name if
@@ -131,7 +139,7 @@ class Hold(Message):
     name: str = ""
 
 
-class HoldAnswer(Message):
+class HoldAnswer(ToLeader):
     """To the leader: whether the trainer is "on its way", "holds" or "passed".
 
     `step`: where it holds, or comes to hold next.
@@ -142,44 +150,44 @@ class HoldAnswer(Message):
     step: Count
 
 
-class Commit(Message):
+class Commit(ToMember):
     """To a member: all hold at this step; they stop there, or save and go on."""
 
     step: Count
 
 
-class SnapshotOrder(Message):
+class SnapshotOrder(ToMember):
     """To a member: all save their state at the end of this step."""
 
     step: Count
 
 
-class SavedReport(Message):
+class SavedReport(ToLeader):
     """To the leader: this state is on this member's disk."""
 
     mark: str
 
 
-class Settled(Message):
+class Settled(ToMember):
     """To a member: the state of this mark is on all disks, and is kept until the next one is."""
 
     mark: str
 
 
-class LevelReport(Message):
+class LevelReport(ToLeader, ToMember):
     """Both ways: one member does not restore its state exactly; so no member does."""
 
     reason: str
 
 
-class MemberDown(Message):
+class MemberDown(ToLeader):
     """To the leader: the trainer of this member is gone, before the training was over."""
 
     attempt: Count
     reason: str
 
 
-class GangOver(Message):
+class GangOver(ToMember):
     """To all members: the gang has lost this one first; the other trainers end because of it."""
 
     gang: str

@@ -37,16 +37,20 @@ SOME = -1  # of open files: how many depends
 
 
 class Message(Frozen):
-    """Base of all messages: what it is called on the wire, and how many open files come with it."""
+    """Base of all messages: what it is called on the wire, and how many open files come with it.
+
+    `sent`: it is a message, and no base of several.
+    """
 
     type: ClassVar[str] = ""
     fds: ClassVar[int] = 0
 
-    def __init_subclass__(cls, fds: int = 0) -> None:
+    def __init_subclass__(cls, fds: int = 0, sent: bool = True) -> None:
         super().__init_subclass__()
         cls.type = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         cls.fds = fds
-        MESSAGES[cls.type] = cls
+        if sent:
+            MESSAGES[cls.type] = cls
 
     def to_body(self) -> dict[str, Any]:
         return {"type": self.type, **{each.name: getattr(self, each.name) for each in fields(self)}}

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from pitstop.cluster.gang import GangLeader, LeaderProgress, ToLeader, ToMember
+from pitstop.cluster.gang import GangLeader, LeaderProgress
+from pitstop.cluster.messages import ToLeader, ToMember
 from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import REPLICA, Task
 from pitstop.events import (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
-from pitstop.cluster.gang import LeaderProgress, ToMember
+from pitstop.cluster.gang import LeaderProgress
 from pitstop.cluster.resume_agreement import GangStates, held_states, mark_in
 from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
@@ -230,7 +230,7 @@ class GangPart:
             doubt=_ONE_OF_SEVERAL if self.is_split else "",
         )
 
-    def _obey(self, order: ToMember) -> Iterator[Occurrence]:
+    def _obey(self, order: messages.ToMember) -> Iterator[Occurrence]:
         match order:
             case messages.ResumeProposal() if self._waits_since is not None:
                 # From here on there is no limit: to read the state takes its time.
