@@ -56,17 +56,16 @@ class ClusterSpec(Frozen):
 
     @classmethod
     def from_json(cls, body: Any) -> Self:
-        """From the mapping that is described above, else a `ValueError`."""
-        if not isinstance(body, dict):
-            raise ValueError("the cluster is not a mapping")
-        addresses = {
-            Task(str(kind), int(index)): str(address)
-            for kind, tasks in body.items()
-            for index, address in _numbered(tasks)
-        }
-        if len(addresses) > _MOST_TASKS:
-            raise ValueError(f"a cluster of {len(addresses)} tasks")
-        return cls(addresses)
+        """From the mapping that is described above; of no tasks where it is something else."""
+        try:
+            addresses = {
+                Task(str(kind), int(index)): str(address)
+                for kind, tasks in body.items()
+                for index, address in _numbered(tasks)
+            }
+        except (ValueError, TypeError, AttributeError):
+            addresses = {}
+        return cls(addresses if len(addresses) <= _MOST_TASKS else {})
 
     @property
     def leader(self) -> Task | None:
@@ -122,10 +121,11 @@ def shape(config: str) -> str:
     try:
         known = json.loads(config)
         counts = ClusterSpec.from_json(known["cluster"]).counts
-        return json.dumps({"cluster": counts, "task": known.get("task")}, sort_keys=True)
+        told = json.dumps({"cluster": counts, "task": known.get("task")}, sort_keys=True)
     except (ValueError, KeyError, TypeError, AttributeError):
-        # TensorFlow says what is wrong with it, if the script uses it.
-        return config
+        counts, told = {}, ""
+    # TensorFlow says what is wrong with it, if the script uses it.
+    return told if counts else config
 
 
 def own_task(environment: Mapping[str, str]) -> Task | None:
@@ -152,7 +152,4 @@ def _own(environment: Mapping[str, str], member: str) -> dict[str, Any]:
 
 def members(environment: Mapping[str, str]) -> int:
     """How many processes train together, as TF_CONFIG says; 1 where it names no others."""
-    try:
-        return max(1, len(ClusterSpec.from_json(own_cluster(environment)).trainers))
-    except ValueError:
-        return 1
+    return max(1, len(ClusterSpec.from_json(own_cluster(environment)).trainers))

@@ -114,10 +114,7 @@ def _without_hosts(text: str, config: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _addresses(config: str) -> tuple[tuple[str, str], ...]:
-    try:
-        known = ClusterSpec.from_json(own_cluster({VARIABLE: config})).addresses
-    except ValueError:
-        return ()
+    known = ClusterSpec.from_json(own_cluster({VARIABLE: config})).addresses
     # One address may be the begin of another one.
     longest_first = sorted(known.items(), key=lambda each: -len(each[1]))
     return tuple((str(task), address) for task, address in longest_first)

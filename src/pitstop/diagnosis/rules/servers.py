@@ -1,9 +1,9 @@
 """Servers of a cluster, which wait for requests and never end by themselves."""
 
-import json
 import re
 
 from pitstop import events
+from pitstop.cluster.spec import own_task
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
@@ -110,9 +110,5 @@ def server_waits(evidence: Evidence) -> Finding | None:
 def _task(evidence: Evidence) -> str:
     started = evidence.first(events.AttemptStarted)
     variables: events.JsonValue = started.environment.get("env", {}) if started else {}
-    text = variables.get("TF_CONFIG", "") if isinstance(variables, dict) else ""
-    try:
-        task = json.loads(text or "{}").get("task", {}).get("type", "")
-    except (json.JSONDecodeError, AttributeError):
-        return ""
-    return task if task in _SERVERS else ""
+    task = own_task(variables) if isinstance(variables, dict) else None
+    return task.kind if task and task.kind in _SERVERS else ""

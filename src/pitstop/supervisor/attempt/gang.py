@@ -381,9 +381,5 @@ def _waiting_for(others: Sequence[str]) -> events.Notice:
 
 def _others(asked: RoleAsked) -> list[str]:
     """The tasks that train together with this one."""
-    try:
-        trainers = ClusterSpec.from_json(asked.cluster).trainers
-    except ValueError:
-        return []
-    names = [str(each) for each in sorted(trainers)]
+    names = [str(each) for each in sorted(ClusterSpec.from_json(asked.cluster).trainers)]
     return [each for each in names if each != asked.event.task] if len(names) > 1 else []

@@ -82,7 +82,7 @@ class Membership:
         try:
             spec, task = ClusterSpec.from_json(asked.cluster), Task.parse(asked.event.task)
         except ValueError:
-            # Of a server that says nothing of its cluster, or a coordinator outside of it.
+            # Of a coordinator, which is no task of its cluster.
             return
         if spec.has(task):
             yield from self._cluster.join(spec, task)
