@@ -79,4 +79,13 @@ def test_the_functions_of_a_pipeline_lead_to_their_generators() -> None:
 
 def test_generators_that_are_gone_are_named() -> None:
     saved = looking(x=random.Random(3)).capture()
-    assert "x" in looking().missing(saved)
+    assert "x" in looking().missing(saved, {})
+
+
+def test_a_generator_that_made_the_data_may_be_gone() -> None:
+    """A script makes its features once, and reads them from a file later."""
+    makes_data, draws = np.random.default_rng(3), np.random.default_rng(4)
+    streams = looking(x=makes_data, y=draws)
+    before = streams.capture()
+    draws.random()
+    assert looking(z=draws).missing(streams.capture(), before) == ["y"]

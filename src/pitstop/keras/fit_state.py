@@ -40,7 +40,8 @@ def restore(run: Any, saved: SavedState) -> None:
     run.doubt(run.objects.lost)
     run.look_for_streams()  # also those that were made again
     run.input.restore_streams(saved)
-    if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
+    at_cut, before = (decode(saved.state[each], saved.tensors) for each in ("random", "fit_random"))
+    if missing := run.streams.missing(at_cut, before):
         message = f"The script no longer has these random generators: {', '.join(missing)}."
         run.session.report(Notice("random_generators_missing", message))
         run.doubt(message)

@@ -134,8 +134,10 @@ class RandomStreams:
         """Those of the names whose generators are not among the script's streams."""
         return self._script.lacks(generators)
 
-    def missing(self, state: dict[str, Any]) -> list[str]:
-        return self._script.missing(state.get("objects", {}))
+    def missing(self, state: dict[str, Any], before: dict[str, Any]) -> list[str]:
+        """The script's generators that have drawn since `before`, and that it no longer has."""
+        now, then = (each.get("objects", {}) for each in (state, before))
+        return [name for name in self._script.missing(now) if not same(now[name], then.get(name))]
 
 
 def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,9 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 import numpy as np
 import pytest
 
-from tests.engine.script_state.scripted import begun, carried, process, saved_of
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.state import ScriptState
+from tests.engine.script_state.scripted import NoLibrary, begun, carried, process, saved_of
 
 _SOURCE = """
 import abc
@@ -649,3 +651,19 @@ def test_an_array_that_cannot_be_written_gives_its_place_to_the_saved_one(
     one.table["seen"][0].flags.writeable = other.table["seen"][0].flags.writeable = False
     carried(state, into)
     assert other.table["seen"][0].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("value", "lost"), [(1.0, []), (2.0, ["x (not as it was)"])])
+def test_an_array_that_cannot_be_written_is_restored_where_it_is_the_same(
+    value: float, lost: list[str]
+) -> None:
+    """Such as an `np.memmap` of a file of features."""
+    state, into = ScriptState(NoLibrary()), ScriptState(NoLibrary())
+    features = {state: np.full(3, 1.0), into: np.full(3, value)}
+    for each, array in features.items():
+        array.flags.writeable = False
+        each.begin({}, {"x": array})
+    encoder = Encoder("")
+    saved, unverified = state.capture_input(encoder)
+    arrays = {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
+    assert (unverified, into.restore_input(saved, arrays)) == ([], lost)

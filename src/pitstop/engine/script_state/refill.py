@@ -116,10 +116,10 @@ class Refill:
 
     def all(self, wanted: Nodes) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
-        missing = [name for name, node in wanted.items() if not self._has(name, node)]
+        lost = [name for name, node in wanted.items() if not self._has(name, node)]
+        missing = [f"{name} (not as it was)" if name in self._now else name for name in lost]
         # Objects first: a set or a dictionary asks those in it for their hash.
         names = sorted(wanted, key=lambda name: wanted[name].kind not in holder.FIELDS)
-        lost = frozenset(missing)
         for name in names:
             if name not in lost:
                 missing += self._refill(name, wanted[name])
@@ -156,7 +156,8 @@ class Refill:
 
     def _refill_items(self, value: Any, node: Node, now: Node | None) -> None:
         if node.kind == "array":
-            value[...] = node.content
+            if value.flags.writeable:
+                value[...] = node.content
         elif node.kind == "generator":
             script_random.set_state(value, node.content)
         elif node.kind == "table":
@@ -251,7 +252,7 @@ def _can_become(value: Any, known: Node, node: Node) -> bool:
     if not isinstance(saved, np.ndarray) or not isinstance(value, np.ndarray):
         return False
     is_alike = (value.dtype, value.shape) == (saved.dtype, saved.shape)
-    return is_alike and value.flags.writeable
+    return is_alike and (value.flags.writeable or Tensor(value) == Tensor(saved))
 
 
 def foreign_path(value: Any, own: list[Path]) -> str:
