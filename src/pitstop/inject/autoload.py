@@ -143,15 +143,16 @@ class _Autoload:
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self)
         from pitstop.replay import install
-        from pitstop.tensorflow import pipeline, private, randomness, variables
+        from pitstop.tensorflow import buffers, pipeline, private, randomness, variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
+            pipeline.watch()
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
-                pipeline.reduce()
+                buffers.reduce()
             self._recorder = install.watch_functions(variables.REGISTRY, self.open_session)
 
     def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:

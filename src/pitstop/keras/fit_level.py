@@ -64,7 +64,9 @@ _VARIABLE_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGa
 _VARIABLE_WRITES = frozenset(
     {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
 )
-_UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES
+_CHECKS = frozenset({"CheckNumerics", "CheckNumericsV2"})  # stateful so that they are not left out
+_SHUFFLES = frozenset({"DummySeedGenerator", "ShuffleDatasetV3"})
+_UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | _CHECKS | _SHUFFLES
 _STATELESS = "tf.random.stateless_* with a seed per element"
 
 
@@ -110,6 +112,10 @@ def _way(stage: StatefulStage) -> str:
         return f"runs Python code{threads if stage.is_parallel else ''}"
     if stage.random_ops:
         return "uses random ops, which are deterministic here"
+    if stage.ops & _SHUFFLES:
+        return "shuffles, for which TensorFlow saves no position"
+    if stage.ops <= _CHECKS:
+        return "checks numbers, for which TensorFlow saves no position"
     return "uses variables (such as the seed of a Keras layer), which nothing else may change"
 
 

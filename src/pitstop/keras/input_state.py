@@ -16,7 +16,7 @@ from pitstop.engine.python_state import Arrays, Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
 from pitstop.record import Frozen
-from pitstop.tensorflow import drawn_inputs, pipeline, private
+from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private
 from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 
@@ -87,7 +87,7 @@ def large_buffers(adapter: Any, dataset: Any) -> list[str]:
     sequence = getattr(adapter, "py_dataset", None)
     if sequence is not None and getattr(adapter, "enqueuer", None) is not None:
         return [f"workers={sequence.workers}, max_queue_size={sequence.max_queue_size}"]
-    return list(pipeline.large_buffers(dataset)) if kind_of(adapter) == "dataset" else []
+    return list(buffers.large_buffers(dataset)) if kind_of(adapter) == "dataset" else []
 
 
 def skips_rows(adapter: Any) -> bool:
@@ -172,7 +172,9 @@ class InputState:
         level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         state.by_replay = refused is not None
-        if not of_arrays and pipeline.is_reduced(dataset):
+        if source := pipeline.source_not_restored(dataset):
+            state.replay_from_now_on(f"TensorFlow does not restore the position in {source}")
+        if not of_arrays and buffers.is_reduced(dataset):
             # A saved iterator has what the larger buffers held.
             state.replay_from_now_on("its buffers were reduced because memory ran out")
         return state

@@ -17,7 +17,7 @@ from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
-from pitstop.tensorflow import pipeline
+from pitstop.tensorflow import buffers, pipeline
 
 _READ_AHEAD = not_exact(
     "validation_data is a Python generator, which each validation reads further than it uses: "
@@ -63,7 +63,7 @@ class ValidationInput:
 
     @property
     def large_buffers(self) -> list[str]:
-        return [f"{each} of the validation" for each in pipeline.large_buffers(self.data)]
+        return [f"{each} of the validation" for each in buffers.large_buffers(self.data)]
 
     def ended(self, left: Any, created: int) -> None:
         self._left = left
@@ -100,7 +100,7 @@ class ValidationInput:
             return
         # With smaller buffers, only the number of readings counts.  Where the training draws from
         # the same shuffle, a state has its seeds counted, too, and those are drawn again.
-        is_counted = pipeline.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
+        is_counted = buffers.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
         if self._saved_state and not is_counted:
             fresh = FreshIterator.of(iter(self.data))
             input_state.restore_iterator(

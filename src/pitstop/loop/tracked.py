@@ -159,7 +159,7 @@ class DataIterator:
         datasets = drawn_inputs.datasets_of(value)
         is_open = any(map(pipeline.leaves_order_open, datasets))
         self.doubt = _OPEN_ORDER.format(name) if is_open else ""
-        self._is_refused = any(pipeline.refused_op(each) is not None for each in datasets)
+        self._is_refused = not all(map(pipeline.is_saved, datasets))
         if self._is_refused:
             self.doubt = _HAS_STATE.format(name)
 

@@ -1,13 +1,14 @@
-"""The stages of a `tf.data` pipeline: what can be told of it before it is read; its buffers."""
+"""The stages of a `tf.data` pipeline: what can be told of it before it is read."""
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops import batch_op, cache_op, interleave_op, map_op, prefetch_op
+from tensorflow.python.data.ops import dataset_ops, interleave_op
 from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
@@ -94,7 +95,44 @@ def repeats_a_shuffle(dataset: Any) -> bool:
 
 def leaves_order_open(dataset: Any) -> bool:
     stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
-    return "false" in stages or ("default" in stages and dataset.options().deterministic is False)
+    if "false" in stages or ("default" in stages and dataset.options().deterministic is False):
+        return True
+    # Of datasets that a function of the pipeline makes.
+    inner = (each for _, function in _functions(dataset) for each in _nodes_of(function.graph))
+    return any(node.attr["deterministic"].s == b"false" for node in inner)
+
+
+_datasets: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Datasets of this process, by the identity of their tensor: all that a function captures."""
+
+
+def watch() -> None:
+    """Has known what datasets themselves do not keep; those made before tell less."""
+    _watch_orders()
+
+    def make(original: Original, dataset: Any, variant_tensor: Any) -> None:
+        original(dataset, variant_tensor)
+        _datasets[id(variant_tensor)] = dataset
+
+    hook(dataset_ops.DatasetV2, "__init__", make)
+
+
+def _watch_orders() -> None:
+    """Has an interleave keep, as other stages do, whether its order is left open."""
+    kind = interleave_op._ParallelInterleaveDataset
+    signature = inspect.signature(kind.__init__)
+    words = {None: "default", True: "true", False: "false"}
+
+    @observing(spoils=True)
+    def keep(stage: Any, *args: Any, **kwargs: Any) -> None:
+        asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
+        stage._deterministic = words[asked]
+
+    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
+        original(stage, *args, **kwargs)
+        keep(stage, *args, **kwargs)
+
+    hook(kind, "__init__", make)
 
 
 def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
@@ -228,9 +266,7 @@ def refused_op(dataset: Any) -> str | None:
     for _, function in _functions(dataset):
         try:
             alone = tf.raw_ops.MapDataset(
-                input_dataset=tf.raw_ops.RangeDataset(
-                    start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[()]
-                ),
+                input_dataset=_no_elements(),
                 other_arguments=[_placeholder(each) for each in function.captured_inputs],
                 f=function,
                 output_types=[tf.int64],
@@ -242,6 +278,18 @@ def refused_op(dataset: Any) -> str | None:
     return None
 
 
+def source_not_restored(dataset: Any) -> str:
+    """A source that TensorFlow saves, and restores at another position (CSV in 2.21); or empty."""
+    names = [type(stage).__name__ for stage in every_stage(dataset)]
+    names += [op for stage in stateful_stages(dataset) for op in stage.ops]
+    return next((name for name in names if "csv" in name.lower()), "")
+
+
+def is_saved(dataset: Any) -> bool:
+    """Whether the state of an iterator is all that there is to its position."""
+    return refused_op(dataset) is None and not source_not_restored(dataset)
+
+
 def op_of_refusal(error: tf.errors.OpError) -> str:
     refused = _REFUSED_OP.search(str(error.message))
     return refused[1] if refused else ""
@@ -249,7 +297,15 @@ def op_of_refusal(error: tf.errors.OpError) -> str:
 
 def _placeholder(held: Any) -> Any:
     """Of the same type, but small: the whole would be copied."""
-    return held if held.dtype in (tf.resource, tf.variant) else tf.constant([], held.dtype)
+    if held.dtype == tf.variant:
+        return _no_elements()
+    return held if held.dtype == tf.resource else tf.constant([], held.dtype)
+
+
+def _no_elements() -> Any:
+    return tf.raw_ops.RangeDataset(
+        start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[()]
+    )
 
 
 def contents_of(dataset: Any) -> Iterator[str]:
@@ -287,90 +343,60 @@ def _used_by(function: Any) -> list[Any]:
 
 def _functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
     for stage in every_stage(dataset):
-        for value in list(vars(stage).values()):
-            function = getattr(value, "function", None)
-            if hasattr(function, "captured_inputs"):
-                yield stage, function
+        yield from _functions_of(stage)
+
+
+def _functions_of(stage: Any) -> Iterator[tuple[Any, Any]]:
+    for value in list(vars(stage).values()):
+        function = getattr(value, "function", None)
+        if hasattr(function, "captured_inputs"):
+            yield stage, function
 
 
 def every_stage(dataset: Any) -> Iterator[Any]:
+    """Also of datasets from elsewhere that a function of the pipeline uses."""
     if hasattr(dataset, "_inputs"):
         yield dataset
         for each in dataset._inputs():
             yield from every_stage(each)
+        for _, function in _functions_of(dataset):
+            captured = (_datasets.get(id(each)) for each in function.captured_inputs)
+            for each in captured:
+                yield from every_stage(each)
 
 
 def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
-    inner = graph.as_graph_def().library.function
-    nodes = [each.node_def for each in graph.get_operations()]
-    nodes += [node for function in inner for node in function.node_def]
+    nodes = _nodes_of(graph)
     known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
     stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
-    drawing = (node.op for node in nodes if traced_ops.draws_hidden(node.op, node.attr))
+    zeros = {node.name for node in nodes if node.op == "Const" and _is_zero(node.attr["value"])}
+    drawing = (
+        node.op
+        for node in nodes
+        if traced_ops.draws_hidden(node.op, node.attr) or _is_unseeded(node, zeros)
+    )
     return stateful, frozenset(drawing)
+
+
+def _is_zero(value: Any) -> bool:
+    is_number = (
+        value.tensor.dtype == tf.int64.as_datatype_enum and not value.tensor.tensor_shape.dim
+    )
+    return is_number and int(tf.make_ndarray(value.tensor)) == 0
+
+
+def _is_unseeded(node: Any, zeros: Collection[str]) -> bool:
+    """Of a shuffle in a function, whose seeds else are those of its graph in each process."""
+    seeds = [name.partition(":")[0] for name in node.input[2:4]]
+    return node.op == "ShuffleDatasetV3" and all(name in zeros for name in seeds)
+
+
+def _nodes_of(graph: Any) -> list[Any]:
+    inner = graph.as_graph_def().library.function
+    nodes = [each.node_def for each in graph.get_operations()]
+    return nodes + [node for function in inner for node in function.node_def]
 
 
 def _name_of(stage: Any) -> str:
     name = type(stage).__name__.strip("_").removesuffix("Dataset").removeprefix("Parallel")
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).strip("_")
-
-
-_BUFFERS = (
-    (prefetch_op, "_PrefetchDataset", "buffer_size"),
-    (map_op, "_ParallelMapDataset", "num_parallel_calls"),
-    (batch_op, "_ParallelBatchDataset", "num_parallel_calls"),
-    (interleave_op, "_ParallelInterleaveDataset", "num_parallel_calls"),
-)
-_REDUCED = "_pitstop_reduced"
-
-
-def large_buffers(dataset: Any) -> Iterator[str]:
-    for stage in every_stage(dataset):
-        if _keeps_what_is_read_again(stage):
-            yield "cache()"
-        for _, kind, name in _BUFFERS:
-            held: Any = getattr(stage, f"_{name}", None)
-            if type(stage).__name__ == kind and (count := int(held)) != 1:
-                call = kind.removeprefix("_Parallel").removeprefix("_").removesuffix("Dataset")
-                yield f"{call.lower()}({name}={'AUTOTUNE' if count < 0 else count})"
-
-
-def is_reduced(dataset: Any) -> bool:
-    return any(hasattr(stage, _REDUCED) for stage in every_stage(dataset))
-
-
-@observing()
-def reduce() -> None:
-    for module, kind, name in _BUFFERS:
-        _read_less_ahead(getattr(module, kind), name)
-    hook(cache_op.CacheDataset, "__init__", _make_cache)
-
-
-def _read_less_ahead(kind: Any, name: str) -> None:
-    signature = inspect.signature(kind.__init__)
-
-    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(stage, *args, **kwargs)
-        if bound.arguments[name] != 1:
-            bound.arguments[name] = 1
-            setattr(stage, _REDUCED, name)
-        original(*bound.args, **bound.kwargs)
-
-    hook(kind, "__init__", make)
-
-
-def _make_cache(
-    original: Original, stage: Any, input_dataset: Any, *args: Any, **kwargs: Any
-) -> None:
-    original(stage, input_dataset, *args, **kwargs)
-    if _keeps_what_is_read_again(stage):
-        read_again = input_dataset.skip(0)._variant_tensor
-        super(cache_op.CacheDataset, stage).__init__(input_dataset, read_again)
-        setattr(stage, _REDUCED, "cache")
-
-
-def _keeps_what_is_read_again(stage: Any) -> bool:
-    is_cache = isinstance(stage, cache_op.CacheDataset) and not hasattr(stage, _REDUCED)
-    return is_cache and all(
-        reads_again(each) and not file_cache_of(stage) for each in stage._inputs()
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.checkpoint import checkpoint, checkpoint_management
-from tensorflow.python.data.ops import dataset_ops, iterator_ops
+from tensorflow.python.data.ops import dataset_ops, interleave_op, iterator_ops
 from tensorflow.python.distribute import values as distributed
 from tensorflow.python.eager import context, record
 from tensorflow.python.eager.polymorphic_function import concrete_function, polymorphic_function
@@ -52,6 +52,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
     (iterator_ops.OwnedIterator, "_restore_from_tensors"),
     (dataset_ops.DatasetV2, "_GeneratorState"),
+    (interleave_op, "_ParallelInterleaveDataset"),
     (context.Context, "clear_kernel_cache"),
     (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
