@@ -21,6 +21,7 @@ from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
+from pitstop.engine.removed_files import REMOVED
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
@@ -66,7 +67,7 @@ class EarlierFiles:
         self._begun_anew: dict[str, BegunAnew] = {}
         self._contents: dict[str, bytes] = {}
         self._began_seconds = math.inf
-        self._since_seconds = 0.0
+        self._since_seconds = math.inf
         self._doubt: Callable[[str], None] | None = None
 
     def _hook(self) -> None:
@@ -84,6 +85,7 @@ class EarlierFiles:
         path = os.fsdecode(path)
         if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
             self._keep_content(path)
+            self._make_room(path, flags)
         if flags & os.O_TRUNC:
             self.note_begun_anew(path)
             return
@@ -103,15 +105,21 @@ class EarlierFiles:
         if is_told and file_access.is_opened_by_script(frame):
             self._tell(path)
 
-    def _on_replaced(self, event: str, arguments: tuple[Any, ...], _: Any) -> None:
+    def _on_replaced(
+        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
+    ) -> None:
         path = arguments[_REPLACING[event]]
         is_in_folder = event == "os.remove" and arguments[1] != _NO_FOLDER
         if isinstance(path, int) or is_in_folder:
             return
         if event == "os.rename":
             self.note_begun_anew(os.fsdecode(path))
-        else:
-            self.removes(path)
+            return
+        self.removes(path)
+        if script_frame(frame):
+            path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+            is_folder = event == "shutil.rmtree"
+            REMOVED.removes(path, self._since_seconds, is_folder=is_folder)
 
     def removes(self, path: str | bytes | os.PathLike[str]) -> None:
         """A file, or all that is in a folder, is about to be removed."""
@@ -121,6 +129,11 @@ class EarlierFiles:
         for file in files:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))
+
+    def _make_room(self, path: str, flags: int) -> None:
+        """For a file that a step makes again, and that must not be there."""
+        if flags & os.O_EXCL and self._is_later(file_access.changed_seconds(path)):
+            os.remove(path)  # noqa: PTH107
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
@@ -266,7 +279,7 @@ class EarlierFiles:
                 self._tell(path)
 
     def leave(self) -> None:
-        self._doubt = None
+        self._doubt, self._since_seconds = None, math.inf
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:
@@ -285,15 +298,17 @@ class EarlierFiles:
         if path and self._continued:
             before = self._continued.get(os.path.abspath(path), changed_seconds)  # noqa: PTH100
             changed_seconds = min(before, changed_seconds)
-        return (
-            self._doubt is not None
-            and self._since_seconds < changed_seconds < self._started_seconds
-        )
+        return self._doubt is not None and self._is_later(changed_seconds)
+
+    def _is_later(self, changed_seconds: float) -> bool:
+        """Whether an earlier attempt changed it after the restored state."""
+        return self._since_seconds < changed_seconds < self._started_seconds
 
     def _tell(self, path: str, words: str = "") -> None:
         doubt, is_anew = self._doubt, self._lacks_content(path)
         words = words or (_BEGUN_ANEW if is_anew else _BEHIND)
-        self.leave()
+        self._doubt = None
+        self.looks.end()
         if doubt is not None:
             doubt(f"the script continues with {Path(path).absolute()}, which {words}")
 
