@@ -164,6 +164,11 @@ class FitRun:
     def doubt(self, reason: str) -> None:
         self.parts.deviate(reason)
 
+    @observing()
+    def tell_level(self) -> None:
+        if self.epoch_iterator is not None:
+            self.parts.report(self.session, self.level)
+
     # -- what Keras tells while it runs ------------------------------------------
 
     def epoch_begins(self, epoch: int, logs: Any = None) -> None:

@@ -109,6 +109,7 @@ class Training:
         try:
             history = self._led(run, original, args, kwargs)
         finally:
+            run.tell_level()
             self.run = None
             EARLIER.leave()
             OUTSIDE.leave()
