@@ -176,7 +176,7 @@ class _Description:
 
     def of_function(self, function: types.FunctionType, depth: int) -> str:
         name = function.__qualname__.rpartition(".")[2]
-        if function.__module__.partition(".")[0] in ("keras", "tensorflow", "numpy"):
+        if str(function.__module__).partition(".")[0] in ("keras", "tensorflow", "numpy"):
             return name
         code = code_digest(function.__code__)
         globals_ = function.__globals__

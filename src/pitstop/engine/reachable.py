@@ -12,6 +12,7 @@ import functools
 import gc
 import importlib.machinery
 import io
+import itertools
 import logging
 import sys
 import types
@@ -19,6 +20,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +58,7 @@ _FOUND: dict[tuple[int, str], dict[str, types.ModuleType]] = {}
 
 
 def user_modules() -> dict[str, types.ModuleType]:
-    present = sys.modules.copy()
+    present = sys.modules | {each.__name__: each for each in _NAMESPACES.values()}
     key = (len(present), next(reversed(present)))
     found = _FOUND.get(key)
     if found is None or any(present.get(name) is not each for name, each in found.items()):
@@ -70,6 +72,44 @@ def _user_modules_of(present: Mapping[str, Any]) -> Iterator[tuple[str, types.Mo
         is_new = _LIBRARIES.get(name) is not module
         if is_new and issubclass(type(module), types.ModuleType) and _is_user_module(name, module):
             yield name, module
+
+
+_TEXTS = ("<string>", "<stdin>")
+
+
+def is_of_script(code: types.CodeType, scope: Mapping[str, Any]) -> bool:
+    """Also what the script runs from a text: by `exec` or `eval`, or all of it (`python -c`)."""
+    if code.co_filename not in _TEXTS:
+        return is_user_file(code.co_filename)
+    file = scope.get("__file__")
+    return is_user_file(str(file)) if file else scope.get("__name__", "__main__") == "__main__"
+
+
+class Namespace(types.ModuleType):
+    """Globals that are in no module, such as those of `runpy.run_path`, seen as one."""
+
+    def __init__(self, name: str, scope: dict[str, Any]) -> None:
+        super().__init__(name)
+        self.scope = scope
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        return self.scope
+
+
+_NAMESPACES: dict[int, Namespace] = {}
+
+
+def namespace(file: str, scope: dict[str, Any]) -> Namespace:
+    """Always the same one for the same globals; `file`: where their code is."""
+    found = _NAMESPACES.get(id(scope))
+    if found is None:
+        name = str(scope.get("__name__") or Path(file).name)
+        taken = {each.__name__ for each in _NAMESPACES.values()}
+        numbered = (f"{name}#{number}" for number in itertools.count(2))
+        free = next(each for each in itertools.chain([name], numbered) if each not in taken)
+        found = _NAMESPACES[id(scope)] = Namespace(free, scope)
+    return found
 
 
 def find(roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Opened) -> dict[str, Any]:

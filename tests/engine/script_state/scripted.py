@@ -81,6 +81,7 @@ def process(
         monkeypatch.delitem(sys.modules, name)
 
     def again() -> types.ModuleType:
+        monkeypatch.setattr(reachable, "_NAMESPACES", {})
         module = types.ModuleType("script")
         module.__file__ = str(folder / "script.py")
         monkeypatch.setitem(sys.modules, "script", module)

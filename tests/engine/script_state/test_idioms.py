@@ -97,6 +97,51 @@ _RESTORED = {
             rule.same = rule.three
             return rule.one.random(), rule.three.random(), rule.same is rule.three
     """,
+    "functions from a text": """
+        total, seen = {"n": 0}, []
+        exec("def add(value):\\n    global last\\n    total['n'] += value\\n    last = value")
+        note = eval("lambda value: seen.append(value) or len(seen)")
+        options = {}
+        exec("n = 0\\ndef count():\\n    global n\\n    n += 1\\n    return n", options)
+        def act(value):
+            add(value)
+            return total["n"], last, note(value), options["count"]()
+    """,
+    "settings in a file that is run": """
+        import pathlib
+        import runpy
+        path = pathlib.Path(__file__).with_name("settings.py")
+        path.write_text(
+            "n, seen = 0, []\\n"
+            "class Rule:\\n"
+            "    hits = 0\\n"
+            "    def act(self, value):\\n"
+            "        global n\\n"
+            "        n += value\\n"
+            "        Rule.hits += 1\\n"
+            "        seen.append(value)\\n"
+            "        return n, Rule.hits, len(seen)\\n"
+        )
+        rule = runpy.run_path(str(path))["Rule"]()
+        def act(value):
+            return rule.act(value)
+    """,
+    "a module that is not registered": """
+        import importlib.util
+        import pathlib
+        path = pathlib.Path(__file__).with_name("rules.py")
+        path.write_text(
+            "n = 0\\nclass Rule:\\n    hits = 0\\n    def act(self, value):\\n"
+            "        global n\\n        n += value\\n        Rule.hits += 1\\n"
+            "        return n, Rule.hits\\n"
+        )
+        spec = importlib.util.spec_from_file_location("rules", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        rules = [module.Rule()]
+        def act(value):
+            return rules[0].act(value)
+    """,
     "a handler and a filter of a logger": """
         import logging
         class Seen(logging.Handler):
@@ -118,6 +163,14 @@ _RESTORED = {
     """,
 }
 _NAMED = {
+    "a class from a text that is in no module": """
+        options = {}
+        exec("n = 0\\nclass Rule:\\n    def act(self):\\n        return n", options)
+        rule = options["Rule"]()
+        def act(value):
+            options["n"] += value
+            return rule.act()
+    """,
     "a method of a class that is replaced": """
         class Rule:
             def rate(self):

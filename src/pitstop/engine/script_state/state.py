@@ -47,7 +47,7 @@ class ScriptState:
         self._is_complete = True
         self._unreadable: dict[str, str] = {}
         self._names = Names()
-        self._modules: Mapping[str, Any] = {}
+        self._modules: dict[str, Any] = {}
         self._loaded = 0  # how many modules there were at the begin
         self._input: dict[str, Any] = {}
         self._whole: Mapping[str, Any] = {}

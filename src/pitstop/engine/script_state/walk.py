@@ -3,6 +3,7 @@
 import functools
 import inspect
 import logging
+import sys
 import types
 import weakref
 from collections import deque
@@ -19,7 +20,6 @@ from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, name_of_function, named_class
-from pitstop.engine.witness import is_user_file
 
 MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
@@ -61,7 +61,7 @@ class Walk:
     """One walk over what the training calls."""
 
     def __init__(
-        self, library: Library, names: Names, modules: Mapping[str, Any], known: Nodes | None = None
+        self, library: Library, names: Names, modules: dict[str, Any], known: Nodes | None = None
     ) -> None:
         """`known`: nodes of an earlier walk; their code is not looked at again."""
         self.nodes: dict[str, Node] = {}
@@ -150,7 +150,7 @@ class Walk:
         if issubclass(kind, types.FunctionType):
             return "function" if _is_users(inspect.unwrap(value)) else ""
         if issubclass(kind, type):
-            return "class" if value.__module__ in self._modules else ""
+            return "class" if self._is_own(value) and value.__module__ in self._modules else ""
         found = self._kinds.get(kind)
         if found is None:
             found = self._kinds[kind] = self._kind_of_objects(kind)
@@ -173,7 +173,7 @@ class Walk:
             return "context"
         if holder.has_position(kind):
             return "iterator"
-        is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
+        is_own = self._is_own(kind) and not issubclass(kind, tuple)
         if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
             return "object"
         return "library" if self._library.is_elsewhere(kind) else ""
@@ -295,16 +295,33 @@ class Walk:
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
     def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
-        if not is_user_file(code.co_filename):
+        if not reachable.is_of_script(code, scope):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
-        owner = self._modules.get(str(scope.get("__name__")))
-        if owner is not None and vars(owner) is scope:
+        if owner := self._owner_of(code, scope):
             self._note_globals(owner, named, stored)
         for module in reachable.modules_in(scope, named):
             self._note_globals(module, named, stored)
             if module is logging:
                 yield from reachable.loggers()
+
+    def _owner_of(self, code: types.CodeType, scope: dict[str, Any]) -> types.ModuleType | None:
+        """The module that has these globals; None where another one has its name."""
+        owner: Any = self._modules.get(str(scope.get("__name__")))
+        if owner is None:
+            owner = reachable.namespace(code.co_filename, scope)
+            self._modules[owner.__name__] = owner
+        return owner if vars(owner) is scope else None
+
+    def _is_own(self, kind: type) -> bool:
+        """Whether it is a class of the script, be it in no module."""
+        for base in kind.__mro__[:-1]:
+            if base.__module__ in ("builtins", "__main__") or base.__module__ not in sys.modules:
+                for each in filter(_is_users, vars(base).values()):
+                    self._owner_of(each.__code__, each.__globals__)
+                    if base.__module__ == "builtins":
+                        self.unreadable[kind.__name__] = f"{kind.__name__} (a class in no module)"
+        return reachable.is_of(kind, self._modules)
 
     def _note_globals(
         self, module: types.ModuleType, named: frozenset[str], stored: frozenset[str]
@@ -359,8 +376,8 @@ def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
 
 
 def _is_users(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
-    return isinstance(code, types.CodeType) and is_user_file(code.co_filename)
+    is_python = isinstance(function, types.FunctionType)
+    return is_python and reachable.is_of_script(function.__code__, function.__globals__)
 
 
 def _code_in(value: Any) -> tuple[Any, ...]:
