@@ -37,6 +37,7 @@ USER = "/home/user/train.py"
         (LIBRARY, False),
         (os.__file__, False),
         ("<string>", False),
+        ("<stdin>", True),
         ("<frozen importlib._bootstrap>", False),
         ("/var/generated/__autograph_generated_fileab12.py", False),
         ("/opt/other/lib/python3.11/site-packages/keras/x.py", False),
@@ -47,6 +48,21 @@ USER = "/home/user/train.py"
 def test_whose_file(filename: str, is_user: bool) -> None:
     assert witness.is_user_file(filename) is is_user
     assert witness.is_own_file(filename) is (filename == OWN)
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_user"),
+    [
+        ({"__name__": "__main__"}, True),
+        ({"__name__": "train", "__file__": USER}, True),
+        ({}, True),
+        ({"__name__": "namedtuple_Point"}, False),
+        ({"__name__": "library", "__file__": LIBRARY}, False),
+    ],
+)
+def test_whose_text(scope: dict[str, str], is_user: bool) -> None:
+    code = compile("pass", "<string>", "exec")
+    assert witness.is_of_script(code, scope) is is_user
 
 
 # -- tracebacks ------------------------------------------------------------------

@@ -70,11 +70,11 @@ def is_opened_by_script(frame: types.FrameType | None) -> bool:
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         return False
     # Loaded where a training runs; each Python process of a run loads this module.
-    from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
+    from pitstop.engine.witness import is_of_script, is_own_file  # noqa: PLC0415
 
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_user_file(file):
+        if is_of_script(frame.f_code, frame.f_globals):
             return True
         if is_own_file(file) or any(name in file for name in _FRAMEWORKS):
             return False

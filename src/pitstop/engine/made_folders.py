@@ -22,6 +22,7 @@ _INSTALLED = tuple(
     f"{os.sep}{name}{os.sep}"
     for name in ("site-packages", "dist-packages", "multiprocessing")
 )
+TEXT, STDIN = "<string>", "<stdin>"  # files of code that is in none
 _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
 _CHANCE = re.compile(
     r"(?<=tmp)[a-z0-9_]{8}"
@@ -100,7 +101,8 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
         file = frame.f_code.co_filename
         if file.startswith(_OWN) or any(name in file for name in _INSTALLED):
             return None
-        if not file.startswith(_LIBRARY):
+        is_text = file in (TEXT, STDIN) and frame.f_globals.get("__name__") == "__main__"
+        if is_text or not file.startswith(_LIBRARY):
             return frame
         frame = frame.f_back
     return None

@@ -74,17 +74,6 @@ def _user_modules_of(present: Mapping[str, Any]) -> Iterator[tuple[str, types.Mo
             yield name, module
 
 
-_TEXTS = ("<string>", "<stdin>")
-
-
-def is_of_script(code: types.CodeType, scope: Mapping[str, Any]) -> bool:
-    """Also what the script runs from a text: by `exec` or `eval`, or all of it (`python -c`)."""
-    if code.co_filename not in _TEXTS:
-        return is_user_file(code.co_filename)
-    file = scope.get("__file__")
-    return is_user_file(str(file)) if file else scope.get("__name__", "__main__") == "__main__"
-
-
 class Namespace(types.ModuleType):
     """Globals that are in no module, such as those of `runpy.run_path`, seen as one."""
 

@@ -11,18 +11,19 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from multiprocessing import popen_fork
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from pitstop import events
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
+from pitstop.engine.made_folders import STDIN, TEXT
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -168,13 +169,21 @@ def is_own_file(filename: str) -> bool:
 
 @functools.lru_cache(maxsize=_MOST_FILES)
 def is_user_file(filename: str) -> bool:
-    return not (
+    return filename == STDIN or not (
         filename.startswith((*_LIBRARIES, "<"))
         or is_own_file(filename)
         or f"{os.sep}site-packages{os.sep}" in filename
         or "__autograph_generated_file" in filename
         or filename.endswith(".pyx")  # compiled code knows the path of its build only
     )
+
+
+def is_of_script(code: CodeType, scope: Mapping[str, Any]) -> bool:
+    """Also what the script runs from a text: by `exec` or `eval`, or all of it (`python -c`)."""
+    if code.co_filename != TEXT:
+        return is_user_file(code.co_filename)
+    file = scope.get("__file__")
+    return is_user_file(str(file)) if file else scope.get("__name__", "__main__") == "__main__"
 
 
 def frames_from(frame: FrameType | None) -> Iterator[FrameType]:

@@ -20,6 +20,7 @@ from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, name_of_function, named_class
+from pitstop.engine.witness import is_of_script
 
 MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
@@ -295,7 +296,7 @@ class Walk:
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
     def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
-        if not reachable.is_of_script(code, scope):
+        if not is_of_script(code, scope):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
         if owner := self._owner_of(code, scope):
@@ -375,9 +376,8 @@ def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
 
 
-def _is_users(function: Any) -> bool:
-    is_python = isinstance(function, types.FunctionType)
-    return is_python and reachable.is_of_script(function.__code__, function.__globals__)
+def _is_users(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and is_of_script(value.__code__, value.__globals__)
 
 
 def _code_in(value: Any) -> tuple[Any, ...]:
