@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +180,18 @@ def test_a_generator_keeps_its_name_when_attributes_change_places() -> None:
 def test_generators_that_are_not_among_the_streams_are_named() -> None:
     one, other = np.random.default_rng(1), np.random.default_rng(2)
     assert looking(one).lacks({"found": one, "hidden": other}) == ["hidden (random)"]
+
+
+def test_the_generator_of_a_library_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its `seed` gives the name to another one."""
+    library = types.ModuleType("augments")
+    library.__file__ = "/opt/lib/python3/site-packages/augments.py"
+    vars(library).update(rng=np.random.default_rng(1), names=["flip"])
+    monkeypatch.setitem(sys.modules, "augments", library)
+    looking()
+    vars(library).update(rng=np.random.default_rng(2))
+    streams = looking()
+    saved = streams.capture()
+    expected = drawn(vars(library)["rng"])
+    streams.restore(saved)
+    assert ("augments:rng" in saved, drawn(vars(library)["rng"])) == (True, expected)

@@ -67,6 +67,11 @@ def user_modules() -> dict[str, types.ModuleType]:
     return found.copy()
 
 
+def library_modules() -> Mapping[str, types.ModuleType]:
+    user_modules()
+    return _LIBRARIES
+
+
 def _user_modules_of(present: Mapping[str, Any]) -> Iterator[tuple[str, types.ModuleType]]:
     for name, module in present.items():
         is_new = _LIBRARIES.get(name) is not module

@@ -32,6 +32,25 @@ _GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
 _GETSTATE = random.Random.getstate
 
 
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
+_IN_LIBRARIES: dict[str, list[str]] = {}
+"""Names of globals that are generators, by module; each module is looked at once."""
+
+
+def in_libraries() -> dict[str, Any]:
+    """Generators that libraries have as globals, such as one that changes images at random."""
+    modules = reachable.library_modules()
+    for module in modules.keys() - _IN_LIBRARIES.keys():
+        names = vars(modules[module]).copy() if module.split(".")[0] not in _FRAMEWORKS else {}
+        _IN_LIBRARIES[module] = [name for name, each in names.items() if is_kept(each)]
+    return {
+        f"{module}:{name}": vars(modules[module])[name]
+        for module, names in sorted(_IN_LIBRARIES.items())
+        for name in names
+        if module in modules and is_kept(vars(modules[module]).get(name))
+    }
+
+
 class ScriptRandom:
     """The generators found so far, by the names under which the script reaches them."""
 
@@ -39,7 +58,7 @@ class ScriptRandom:
         self._found: dict[str, Any] = {}
 
     def look(self, roots: Mapping[str, Any], opened: Opened) -> None:
-        found = reachable.find(roots, KINDS, opened)
+        found = reachable.find(roots, KINDS, opened) | in_libraries()
         own = {name: each for name, each in found.items() if is_kept(each)}
         # Under the name that each had first: an attribute may name another one now.
         first = {id(each): name for name, each in self._found.items()}
