@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.audit_events import subscribe
+from pitstop.engine.program import is_of_program
 
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
@@ -99,7 +100,11 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
     """Where the script asks by itself, be it by the standard library; None where others do."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(_OWN) or any(name in file for name in _INSTALLED):
+        if file.startswith(_OWN):
+            return None
+        if is_of_program(file):
+            return frame
+        if any(name in file for name in _INSTALLED):
             return None
         is_text = file in (TEXT, STDIN) and frame.f_globals.get("__name__") == "__main__"
         if is_text or not file.startswith(_LIBRARY):

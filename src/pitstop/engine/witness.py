@@ -24,6 +24,7 @@ from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.made_folders import STDIN, TEXT
+from pitstop.engine.program import is_of_program
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -169,12 +170,17 @@ def is_own_file(filename: str) -> bool:
 
 @functools.lru_cache(maxsize=_MOST_FILES)
 def is_user_file(filename: str) -> bool:
-    return filename == STDIN or not (
-        filename.startswith((*_LIBRARIES, "<"))
-        or is_own_file(filename)
-        or f"{os.sep}site-packages{os.sep}" in filename
-        or "__autograph_generated_file" in filename
-        or filename.endswith(".pyx")  # compiled code knows the path of its build only
+    if is_own_file(filename):
+        return False
+    return (
+        filename == STDIN
+        or is_of_program(filename)
+        or not (
+            filename.startswith((*_LIBRARIES, "<"))
+            or f"{os.sep}site-packages{os.sep}" in filename
+            or "__autograph_generated_file" in filename
+            or filename.endswith(".pyx")  # compiled code knows the path of its build only
+        )
     )
 
 
