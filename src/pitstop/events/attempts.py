@@ -28,6 +28,7 @@ class ResumeChosen(Event):
     epoch: int
     checkpoint: str
     level: str
+    in_fit: bool = False  # it is of a `fit` that has not ended
 
 
 class EnvironmentChanged(Event):

@@ -19,7 +19,7 @@ from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
-from pitstop.events import FitEnded, FitStarted, InputExhausted, Notice
+from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
 from pitstop.keras import (
     caught_exception,
     fit_call,
@@ -121,10 +121,15 @@ class Training:
             # What a later training wrote is not what the script found here.
             finished_seconds = self.continuation.finished_seconds
             if paths := EARLIER.read_ahead(self.session.attempt_dir, finished_seconds):
-                self._recognition.deviate(_READ_AHEAD.format(paths[0]))
-            EARLIER.watch(finished_seconds, self._recognition.deviate)
+                self._deviate(_READ_AHEAD.format(paths[0]))
+            EARLIER.watch(finished_seconds, self._deviate)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
+
+    def _deviate(self, reason: str) -> None:
+        # Told at once: perhaps nothing is trained any more.
+        self._recognition.deviate(reason)
+        self.session.report(LevelKnown("not_exact", self._recognition.deviation, has_deviated=True))
 
     def _led(
         self, run: FitRun, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
+from pitstop.events import AttemptEnded, AttemptStarted, LevelKnown, TrainerExited
 from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
@@ -23,7 +23,7 @@ from pitstop.supervisor.processes.trainer_process import (
     aftermath,
 )
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.notices import NO_TRAINING
+from pitstop.supervisor.records.notices import ABANDONED, NO_TRAINING
 
 _UNKNOWN_FAILURE = 1 << 8
 
@@ -205,7 +205,12 @@ class Command:
             self._found, self._wait_status = replace(found, script_ended=True), 0
         if decide(self._found, self._wait_status).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
-            yield from self._trainers.if_unreported(NO_TRAINING)
+            waits_at_step = found.waits_at_step
+            if waits_at_step is not None and not self._plan.request.kernel:
+                reason = ABANDONED.format(waits_at_step)
+                yield LevelKnown("not_exact", reason, has_deviated=True)
+            else:
+                yield from self._trainers.if_unreported(NO_TRAINING)
         yield Trigger.TRAINER_GONE
 
     def _descendants(self) -> list[int]:

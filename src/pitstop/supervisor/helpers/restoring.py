@@ -182,7 +182,8 @@ class Restoring:
             slot.terms = replace(slot.terms, refusal=self._refusal)
         if self.points:
             name, info = self.points[-1]
-            yield ResumeChosen(info.step, info.epoch, name, info.level)
+            in_fit = bool(info.identity) and not info.milestone
+            yield ResumeChosen(info.step, info.epoch, name, info.level, in_fit)
         self._trainer_slot.welcome(self.points)
 
     def _verified(self, received: Received) -> None:

@@ -18,6 +18,7 @@ class AttemptState(Frozen):
         bad: the first that was not finite.
         released: the leader of its cluster has said that the training is over.
         dead_workers: process ids of the trainer's children that died unasked.
+        waits_at_step: of the saved `fit` that has not ended, until one goes on or begins.
     """
 
     stop_requested: bool = False
@@ -37,6 +38,7 @@ class AttemptState(Frozen):
     level: str = ""
     level_reason: str = ""
     resumed_from_step: int | None = None
+    waits_at_step: int | None = None
     checkpoint_step: int | None = None  # step of the newest durable checkpoint
     checkpoint_epoch: int | None = None
     checkpoint: str = ""  # its folder's name; of a training that saves itself, the script's folder
@@ -101,19 +103,24 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.ExceptionRaised: lambda _, __: {"raised": True, "over": False},
     events.ExitCalled: lambda _, __: {"over": False},
     events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
-    events.FitStarted: lambda _, __: {"trains": True, "over": False},
+    events.FitStarted: lambda _, __: {"trains": True, "over": False, "waits_at_step": None},
     events.FitEnded: lambda _, __: {"trains": False, "over": True},
     events.FitRestored: lambda _, __: {"trains": False, "over": True},
     events.Notice: lambda event, state: {
         "resume_refused": state.resume_refused or event.code == "resume_refused"
     },
-    events.LevelKnown: lambda event, _: {"level": event.level, "level_reason": event.reason},
-    events.Restored: lambda event, _: {"resumed_from_step": event.step},
+    events.LevelKnown: lambda event, state: {
+        "level": event.level,
+        "level_reason": event.reason,
+        "waits_at_step": None if event.has_deviated else state.waits_at_step,
+    },
+    events.Restored: lambda event, _: {"resumed_from_step": event.step, "waits_at_step": None},
     events.ResumeChosen: lambda event, _: {
         "checkpoint_step": event.step,
         "checkpoint_epoch": event.epoch,
         "checkpoint": event.checkpoint,
         "level": event.level,
+        "waits_at_step": event.step if event.in_fit else None,
     },
     events.CheckpointCommitted: lambda event, _: {
         "checkpoint_step": event.step,

@@ -17,6 +17,7 @@ NO_TRAINING = events.Notice(
     "No Keras training was detected: `stop` and `why` work, but nothing can be saved.",
     "Snapshots need `model.fit` of Keras 3 on TensorFlow.",
 )
+ABANDONED = "the script ended without the training that was interrupted behind step {}"
 NO_TRAINING_YET = events.Notice(
     "no_training_yet",
     "No training has been detected yet; nothing is saved until one starts.",
