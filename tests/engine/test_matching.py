@@ -111,6 +111,18 @@ def test_trainings_that_nothing_tells_apart_are_not_exchanged() -> None:
     assert match(replace(in_while_loop(0), values="v1"), seeded).verdict is TrainingVerdict.ANOTHER
 
 
+def test_numbers_from_the_entropy_of_the_run_are_as_good_as_a_seed() -> None:
+    before = in_while_loop(0, seed="", entropy="e0")
+    saved = [finished(0, before)]
+    assert match(before, saved).verdict is TrainingVerdict.SAME
+    for now in (
+        replace(before, entropy="e1"),
+        replace(before, entropy=""),
+        replace(before, values="v1"),
+    ):
+        assert match(now, saved).verdict is TrainingVerdict.ANOTHER
+
+
 def test_what_code_reads_at_another_place_must_be_the_same() -> None:
     """A function that calls itself, and a global that its training step reads."""
     before = replace(TRIAL, reached="r0")

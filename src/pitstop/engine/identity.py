@@ -36,6 +36,7 @@ class Identity(Frozen):
     seed: str = ""  # what the script seeded TensorFlow with, empty for nothing
     reseeded: bool = False  # the script seeded anew since the training before, in this process
     random: dict[str, str] = field(default_factory=dict)
+    entropy: str = ""  # a digest of all streams, where the run's entropy seeds them; else empty
     # class, configuration and variables of the model, code of its classes
     architecture: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)

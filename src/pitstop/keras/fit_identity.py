@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import entropy
 from pitstop.engine.described import (
     code_digest,
     describe,
@@ -160,6 +161,12 @@ def random_of(model: Any) -> dict[str, str]:
         "random streams": digest_of_text(*(describe(each) for each in streams.values())),
         FIRST_WEIGHTS: weights_of(model),
     }
+
+
+def entropy_of_streams() -> str:
+    if randomness.script_seed() is not None or not entropy.is_here():
+        return ""
+    return digest_of_text(*(describe(each) for each in randomness.capture().values()))
 
 
 def weights_of(model: Any) -> str:

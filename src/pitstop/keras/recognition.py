@@ -176,6 +176,7 @@ class Recognition:
             left_out=self._session.snapshots.milestones.left_out,
             reseeded=self._stream is not None and self._stream is not randomness.stream(),
             random=fit_identity.random_of(model),
+            entropy=fit_identity.entropy_of_streams(),
             architecture=fit_identity.architecture_of(model),
             settings=fit_identity.settings_of(model, arguments),
             data=fit_identity.data_of(arguments),
