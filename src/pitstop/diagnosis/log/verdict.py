@@ -93,6 +93,7 @@ def _batches(log: Log) -> Iterator[str]:
         yield f"steps_per_epoch={last.total}, but the data ended after {last.done} batches."
 
 
+_ASKED: CauseId = "preempted_or_terminated"
 _SURVIVED_FACTOR = 0.6
 _MOST_SENTENCES = 12
 _OTHER_FACTOR = 0.5
@@ -158,7 +159,10 @@ def _best(ending: Ending) -> Clue | None:
 
 
 def _verdict(fatal: Sequence[Clue]) -> Clue | None:
-    said = [each for each in fatal if each.weight is Weight.VERDICT]
+    """Whoever ended it; but a launcher also ends the other tasks where one has failed."""
+    own = min((each.number for each in fatal if not each.is_victim and each.number), default=0)
+    verdicts = [each for each in fatal if each.weight is Weight.VERDICT]
+    said = [each for each in verdicts if not (each.is_victim and 0 < own < each.number)]
     return max(said, key=lambda each: each.confidence, default=None)
 
 
@@ -178,10 +182,8 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
 
 def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
     """A victim tells that a process went away; how that one ended says more."""
-    if not victims:
-        return None
-    crashes = [each for each in ending.clues if each.cause and each.signal not in ("", "SIGABRT")]
-    return _status(crashes)
+    found = _status([each for each in ending.clues if each.signal != "SIGABRT"])
+    return found if victims and found and found.signal else None
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:
@@ -287,7 +289,11 @@ def _with_frames_below(ending: Ending, clue: Clue) -> Clue | None:
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:
-    statuses = [each for each in fatal if each.weight is Weight.STATUS and each.cause]
+    """How it ended; but a launcher asks the other tasks to end where one has failed."""
+    told = [each for each in fatal if each.weight is Weight.STATUS]
+    failed = min((each.number for each in told if each.cause != _ASKED), default=0)
+    known = [each for each in told if each.cause]
+    statuses = [each for each in known if each.cause != _ASKED or not 0 < failed < each.number]
     own = [each for each in statuses if is_own_fault(each)]
     signalled = [each for each in statuses if each.signal]
     ranked = own or signalled or statuses

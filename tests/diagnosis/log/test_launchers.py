@@ -1,0 +1,63 @@
+"""Logs of several tasks: the one that failed first counts, not what a launcher did after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+_EPOCH = "Epoch 1/10\n100/100 [======] - 9s 90ms/step - loss: 0.9\n"
+_FRAMES = (
+    'Traceback (most recent call last):\n  File "train.py", line 40, in <module>\n    fit(x)\n'
+)
+_KEY = f"{_FRAMES}KeyError: 'label_7'\n"
+_MEMORY = (
+    f"{_FRAMES}tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating "
+    "tensor with shape[64,256,56,56] on /job:localhost/device:GPU:0 by allocator GPU_0_bfc\n"
+)
+_SHUT_DOWN = (
+    f"{_FRAMES}tensorflow.python.framework.errors_impl.UnknownError: Horovod has been shut down. "
+    "This was caused by an exception on one of the ranks.\n"
+)
+_CANCELLED = "slurmstepd: error: *** STEP 8.0 ON n01 CANCELLED AT 2023-05-05T10:10:10 ***\n"
+_REST_ENDED = f"srun: Terminating StepId=8.0\n{_CANCELLED}srun: error: n01: task 0: Terminated\n"
+_FAILED = f"srun: error: n02: task 1: Exited with exit code 1\n{_REST_ENDED}"
+_PRIMARY = (
+    "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per "
+    "user-direction, the job has been aborted.\n  Process name: [[4711,1],1]\n  Exit code:    1\n"
+)
+_HOROVODRUN = (
+    "Process 1 exit with status code {}.\n"
+    "Terminating remaining workers after failure of Process 1.\n"
+    "Process 0 exit with status code 143.\n"
+)
+
+
+def _of(task: str, text: str) -> str:
+    return "".join(f"{task}{line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (_of("[1,1]<stderr>:", _MEMORY) + _of("[1,0]<stderr>:", _SHUT_DOWN) + _PRIMARY, "gpu_oom"),
+        (_of("[1,0]<stderr>:", _SHUT_DOWN) + _of("[1,1]<stderr>:", _MEMORY) + _PRIMARY, "gpu_oom"),
+        # srun ends a step as soon as one of its tasks has failed
+        (_of("1: ", _KEY) + _FAILED, "user_code_error"),
+        (_MEMORY + _FAILED, "gpu_oom"),
+        (f"srun: error: n02: task 1: Segmentation fault\n{_REST_ENDED}", "native_crash"),
+        (f"srun: error: n02: task 1: Killed\n{_REST_ENDED}", "killed_from_outside"),
+        (f"^Csrun: sending Ctrl-C to StepId=8.0\n{_CANCELLED}", "user_interrupt"),
+        (_FAILED, "unknown"),
+        (_CANCELLED + "srun: error: n01: task 0: Terminated\n", "preempted_or_terminated"),
+        (_HOROVODRUN.format(137), "killed_from_outside"),
+        (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(137), "killed_from_outside"),
+        (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(1), "worker_lost"),
+    ],
+)
+def test_the_task_that_failed_first_is_the_cause(text: str, cause: CauseId) -> None:
+    found = findings(Ending(parse(_EPOCH + text)))
+    assert (found[0].cause if found else "unknown") == cause
