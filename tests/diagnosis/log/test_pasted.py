@@ -23,6 +23,23 @@ IN_USER_CODE = (
 )
 
 
+SEGFAULTS = (
+    "[box:02773] *** Process received signal ***\n[box:02773] Signal: Segmentation fault (11)\n"
+    "[box:02776] *** Process received signal ***\n[box:02776] Signal: Segmentation fault (11)\n"
+)
+TIME_IS_UP = (
+    "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2021-02-19T13:55:57\nDUE TO TIME LIMIT ***"
+)
+LISTING = (
+    OWN.replace("run()", "fit()") + "MemoryError: Unable to allocate 12 GiB for an array\n"
+    "wandb: done"
+)
+HINT = (
+    "E a/model.ckpt-51.tempstate13871; No space left on device\n"
+    "E Hint: If you want to see a list of allocated tensors when OOM happens, add an option.\n"
+)
+
+
 def first(text: str) -> Finding | None:
     return next(iter(findings(Ending(parse(text)))), None)
 
@@ -54,6 +71,22 @@ def first(text: str) -> Finding | None:
         # an error that the program went on after accuses nobody
         (GRAPPLER + "".join(f"sample {n} of 9: right\n" for n in range(9)), "unknown"),
         (GRAPPLER, "data_error"),
+        # what a launcher, a page or an editor did to the lines
+        (SEGFAULTS, "native_crash"),
+        (TIME_IS_UP, "time_limit"),
+        (
+            "".join(f"{n:4d}  {line}\n" for n, line in enumerate(LISTING.split("\n"), 1)),
+            "host_alloc_failure",
+        ),
+        (HINT, "disk_full"),
+        ('"Allocation of 171988 exceeds 10% of free system memory. Killed"', "killed_from_outside"),
+        # the line of code above a lone exception stands for its frames
+        (
+            "model.load_weights(a)\n\nValueError: Shapes (192, 320) and (192, 35) are incompatible",
+            "checkpoint_corrupt_or_mismatch",
+        ),
+        ("model.fit(x, y)\n\nValueError: Shapes (9, 3) and (9, 4) are incompatible", "data_error"),
+        ("main()\nRuntimeError: it did not work", "unknown"),
         # notes about errors are no log
         (
             "3. Process finished with exit code 137\n4. Could not load 'libcublas.so'\n",

@@ -218,7 +218,7 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         advice = (ADVICE["fix_callback"],)
         return replace(base, cause="callback_error", headline=headline, advice=advice)
     own = innermost_own(raised.frames)
-    if raised.name in _SAYS_LITTLE and (own is None or raised.name in tables.TENSORFLOW):
+    if raised.name in _SAYS_LITTLE and (not (own and own.file) or raised.name in tables.TENSORFLOW):
         row = tables.of_cut(raised)  # its message tells as little as a missing one
         headline = f"{row.headline if row else 'It ended with an unknown error'}: {raised.title}"
         cause = row.cause if row else "unknown"

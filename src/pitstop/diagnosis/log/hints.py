@@ -14,17 +14,17 @@ from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, wi
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
-    r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate|not exist\b|is not found\b|not a \w+ file|could not locate"
-    r"|forcibly closed"
+    r"|\bOOM\b|\bout of memory\b|NCCL WARN|not found in checkpoint|size mismatch for"
+    r"|max retries exceeded|(?:cannot|unable to) allocate|not exist\b|is not found\b"
+    r"|not a \w+ file|could not locate|forcibly closed"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
     r"|^(?:Original stack trace for|Caused by op) u?'",
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
-    r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:\bWARN(?:ING)?\b)|^W |: W |^W\d{4} "
-    r"|not a failure|Unable to register|cuInit"
+    r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:(?<!NCCL )\bWARN(?:ING)?\b)"
+    r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
@@ -47,7 +47,8 @@ _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _END_OF_INPUT = "End of sequence"  # TensorFlow warns of it at the end of each epoch
-_SAYS_NO_ERROR = re.compile(rf"{_END_OF_INPUT}|^\s*\[\[")  # or which operation it was only
+_SAYS_NO_ERROR = re.compile(rf"{_END_OF_INPUT}|queue operation was cancelled|Hint: If you|^\s*\[\[")
+"""The last two: what to do to learn more, and which operation it was."""
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""

@@ -106,6 +106,7 @@ _DECORATION = re.compile(
     r"|(?P<index>\[\d+\]:?(?= ))"
     r"|(?P<named_rank>\((?:[\w.<>(), -]+ )?(?:pid|ip|rank)=[^)]*\))"
     r"|(?P<task>\d{1,4}:(?= |$))"
+    rf"|(?P<mpi>\[{_COUNTS}[\w.-]*[A-Za-z][\w.-]*:\d+\](?= ))"
     r"|(?P<service>[\w./-]*\w[-_]\d[\w-]* +\|)"
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"
@@ -149,7 +150,9 @@ _OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
 """Marks of comments and quotations, and the indentation of a page."""
 
+_NUMBERED = re.compile(r"^\s*(?P<number>\d+)(?:[:|.)]? |\t|[:|]?$) ?")
 _BEGUN_FRAME = re.compile(r'\s*File "')
+_BEGUN_BANNER = re.compile(r"slurmstepd: .*?\*\*\* (?!.*\*\*\*)")
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
 
@@ -176,6 +179,7 @@ def without_marks(text: str) -> str:
 
 
 def without_common_marks(lines: list[str]) -> list[str]:
+    lines = _without_numbers(lines)
     told = [line for line in lines if line.strip(_MARKS)]
     columns = zip(*(line[: len(line) - len(line.lstrip(_MARKS))] for line in told), strict=False)
     shared = itertools.takewhile(lambda column: len(set(column)) == 1, columns)
@@ -183,6 +187,16 @@ def without_common_marks(lines: list[str]) -> list[str]:
     if not marks or len(told) < _FEWEST_LINES:
         return lines
     return [line.removeprefix(marks) if line.strip(_MARKS) else "" for line in lines]
+
+
+def _without_numbers(lines: list[str]) -> list[str]:
+    """Without the numbers that an editor or a page puts before all lines."""
+    found = [_NUMBERED.match(line) for line in lines if line.strip()]
+    numbers = [int(each["number"]) for each in found if each]
+    is_counted = all(b == a + 1 for a, b in itertools.pairwise(numbers))
+    if len(numbers) < max(len(found), _FEWEST_LINES) or not is_counted:
+        return lines
+    return [_NUMBERED.sub("", line) for line in lines]
 
 
 def _from_notebook(raw: str) -> str:
@@ -221,12 +235,13 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
 
 
 def _rejoined(lines: list[str]) -> list[str]:
-    """Frames on one line again that a terminal has broken; the number of lines stays."""
+    """On one line again what a terminal or a page has broken; the number of lines stays."""
     whole = list(lines)
-    for index in range(len(whole) - 1):
-        begun = _BEGUN_FRAME.match(whole[index]) and not frame_of(whole[index])
-        if begun and frame_of(whole[index] + whole[index + 1]):
-            whole[index : index + 2] = ["", whole[index] + whole[index + 1]]
+    for index, (line, below) in enumerate(itertools.pairwise(lines)):
+        is_frame = _BEGUN_FRAME.match(line) and not frame_of(line) and frame_of(line + below)
+        is_banner = _BEGUN_BANNER.match(line) and below.endswith("***")
+        if is_frame or is_banner:
+            whole[index : index + 2] = ["", f"{line}{' ' if is_banner else ''}{below}"]
     return whole
 
 
@@ -236,14 +251,15 @@ def quotations(lines: Sequence[Line], *, is_short: bool) -> Iterator[Line]:
     marked = list(_QUOTATION.finditer(text))
     for found in marked:
         said = (found[1] or found[2]).replace("\n", " ")
-        yield replace(lines[text.count("\n", 0, found.start())], text=_sentence(said))
+        line = lines[text.count("\n", 0, found.start())]
+        yield from (replace(line, text=each) for each in _sentences(said))
     for line in lines if is_short and not marked else ():
         for part in (_TAG_OF_TITLE.sub("", line.text), line.text.partition(": ")[2]):
-            yield replace(line, text=_sentence(part))
+            yield replace(line, text=_sentences(part)[0])
 
 
-def _sentence(text: str) -> str:
-    return _SENTENCE_END.split(text.strip(" `*\"'"))[0]
+def _sentences(text: str) -> list[str]:
+    return [each.strip() for each in _SENTENCE_END.split(text.strip(" `*\"'"))]
 
 
 def _without_heads(lines: list[Line]) -> list[Line]:

@@ -53,6 +53,7 @@ _MESSAGE_STOP = re.compile(
     r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)")
+_CODE = re.compile(r"(?:[\w.]+(?:, ?[\w.]+)* ?= ?)?[A-Za-z_][\w.]*\(.*\)$")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
 _IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
@@ -64,6 +65,7 @@ _MOST_BETWEEN_FRAMES = 3
 _MOST_BETWEEN_NOTEBOOK_FRAMES = 12
 _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
+_MOST_CODE = 3
 
 
 class Traceback(Frozen):
@@ -165,8 +167,6 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
         return _lone(stream, index)
     ipython = _IPYTHON_HEADER.match(text)
     end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
-    if end is None and not ipython:
-        end = _marked_title_after(stream, index + 1)
     if end is None:
         found = _cut(stream[index:], ipython["name"] if ipython else "", headed=True)
         return (found, len(stream)) if found else None
@@ -202,7 +202,7 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     if _REPORTED.match(stream[index].text):
         return _build(stream, index, index, headed=False)
     title = _TITLE.match(without_marks(stream[index].text))
-    if title is None or not ERROR_NAME.match(title["name"].partition("(")[0]):
+    if title is None or not _names_exception(title["name"].partition("(")[0]):
         return None
     if title["name"] == "error" and not title["message"]:
         return None
@@ -210,6 +210,10 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     if first == index and _MEASURED.match(title.group()):
         return None
     return _build(stream, first, index, headed=first < index)
+
+
+def _names_exception(name: str) -> bool:
+    return bool(ERROR_NAME.match(name)) or bare(name) in CLASSES
 
 
 def _first_frame_above(stream: list[Line], title: int) -> int:
@@ -240,7 +244,9 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     has_message = groups.get("message") is not None or line.text.rstrip().endswith(":")
     rest = list(_message_lines(stream, title + 1)) if has_message else []
     message = "\n".join([groups.get("message") or "", *rest]).strip()
-    frames = _frames_of(stream[first:title])
+    frames = _frames_of(stream[first:title]) or _quoted_code(
+        stream[max(0, title - _MOST_CODE) : title]
+    )
     whole = "" if has_message or any(each.text.strip() for each in stream[title + 1 :]) else name
     whole = _completed(whole)
     raised = from_title(whole or name, message, frames, callback=_callback_of(frames))
@@ -275,34 +281,22 @@ def _completed(name: str) -> str:
 
 
 def _title_after(stream: list[Line], start: int, name: str) -> int | None:
-    was_frame = False
+    """The line that names the exception; else one that somebody has indented or marked by hand."""
+    marked: int | None = None
     for index in range(start, len(stream)):
         text = stream[index].text
         if _HEADER.search(text):
-            return None
+            break
+        is_code = frame_of(stream[index - 1].text) is not None
         if name:
             if re.match(rf"(?:[\w.]+\.)?{re.escape(name)}(?::|$)", text):
                 return index
-            continue
-        if frame_of(text):
-            was_frame = True
-            continue
-        if _is_title(text, is_code=was_frame):
+        elif not frame_of(text) and _is_title(text, is_code=is_code):
             return index
-        was_frame = False
-    return None
-
-
-def _marked_title_after(stream: list[Line], start: int) -> int | None:
-    """Whoever quotes a traceback by hand indents its last line now and then, or marks it."""
-    for index in range(start + 1, len(stream)):
-        if _HEADER.search(stream[index].text):
-            return None
-        title = _TITLE.match(without_marks(stream[index].text))
-        is_code = frame_of(stream[index - 1].text)
-        if title and not is_code and ERROR_NAME.match(title["name"]):
-            return index
-    return None
+        elif marked is None and index > start and not is_code:
+            title = _TITLE.match(without_marks(text))
+            marked = index if title and ERROR_NAME.match(title["name"]) else None
+    return marked
 
 
 def _is_title(text: str, *, is_code: bool) -> bool:
@@ -337,6 +331,12 @@ def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
 def _frames_of(lines: list[Line]) -> tuple[Frame, ...]:
     is_notebook = any(_ARROW.match(line.text) for line in lines)
     return tuple(_notebook_frames(lines)) if is_notebook else frames_in(each.text for each in lines)
+
+
+def _quoted_code(above: list[Line]) -> tuple[Frame, ...]:
+    """Whoever quotes a lone exception often puts the line of code that raised it above it."""
+    told = [line.text.strip() for line in above if line.text.strip()]
+    return tuple(Frame("", 0, code=text) for text in told if _CODE.match(text))
 
 
 def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:

@@ -180,8 +180,13 @@ LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
 _CUT = tuple(_rows("cut"))
 """What an exception may be whose last line is not there, by the place that it came out of."""
-CLASSES = frozenset(vars(builtins)).union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
-"""Names of classes that Python or a table knows."""
+_EXCEPTIONS = {
+    name
+    for name, each in vars(builtins).items()
+    if isinstance(each, type) and issubclass(each, Exception) and not issubclass(each, Warning)
+}
+CLASSES = _EXCEPTIONS.union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
+"""Names of classes of exceptions that Python or a table knows."""
 BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT) if row.name}
 
 _NO_PART_OF_IT = re.compile(
@@ -193,12 +198,14 @@ _NO_PART_OF_IT = re.compile(
 )
 _OLD_STATUS = re.compile(
     r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
-    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: (?![-+\d]))"
+    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: ?(?![-+ \d]))"
 )
 """As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
 
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
-_WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
+_WRITES = re.compile(
+    r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File|^Parent directory of "
+)
 _OF_WEIGHTS = re.compile(r"weight|model|checkpoint|ckpt", re.IGNORECASE)
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
