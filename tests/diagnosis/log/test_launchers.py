@@ -34,6 +34,12 @@ _HOROVODRUN = (
     "Terminating remaining workers after failure of Process 1.\n"
     "Process 0 exit with status code 143.\n"
 )
+_NOT_STARTED = (
+    "ORTE was unable to reliably start one or more daemons.\n"
+    "This usually is caused by:\n* not finding the required libraries and/or binaries\n"
+)
+_SSH = "mpi@worker-1: Permission denied (publickey,password).\n"
+_KUBECTL = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout\n"
 
 
 def _of(task: str, text: str) -> str:
@@ -56,6 +62,10 @@ def _of(task: str, text: str) -> str:
         (_HOROVODRUN.format(137), "killed_from_outside"),
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(137), "killed_from_outside"),
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(1), "worker_lost"),
+        # a launcher that could not start its tasks: what stands above it
+        (_SSH + _NOT_STARTED, "permission_or_readonly"),
+        (_KUBECTL + _NOT_STARTED, "network_or_download_failure"),
+        (_NOT_STARTED, "worker_lost"),
     ],
 )
 def test_the_task_that_failed_first_is_the_cause(text: str, cause: CauseId) -> None:

@@ -16,7 +16,8 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
     r"|\bOOM\b|\bout of memory\b|NCCL WARN|not found in checkpoint|size mismatch for"
     r"|max retries exceeded|(?:cannot|unable to) allocate|not exist\b|is not found\b"
-    r"|not a \w+ file|could not locate|forcibly closed"
+    r"|not a \w+ file|could not (?:locate|resolve)|forcibly closed"
+    r"|\bdenied\b|connection (?:refused|timed out)|unable to connect"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
     r"|^(?:Original stack trace for|Caused by op) u?'",

@@ -176,7 +176,7 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
         each for each in told if not each.is_victim
     ]
     if not own:
-        return _crash_before(ending, told) or (told[-1] if told else None)
+        return _crash_before(ending, told) or _said_before(ending, told)
     return _refined(ending, _first_to_fail(own))
 
 
@@ -184,6 +184,12 @@ def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
     """A victim tells that a process went away; how that one ended says more."""
     found = _status([each for each in ending.clues if each.signal != "SIGABRT"])
     return found if victims and found and found.signal else None
+
+
+def _said_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
+    """A launcher that could not start the others tells no more than what stands above."""
+    last = victims[-1] if victims else None
+    return (hints.before(ending.log, last) if last and not last.raised else None) or last
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:
