@@ -197,6 +197,7 @@ def test_a_traceback_on_one_line_whose_beginning_was_left_out() -> None:
         ("\x08\x08\x08\r 2/20 b\nnext", " 2/20 b\nnext"),
         ("windows line\r\nnext", "windows line\nnext"),
         ("\x1b]0;title\x07text", "text"),
+        ("#033[34mas CloudWatch has it\\033[0m", "as CloudWatch has it"),
         ("no escapes", "no escapes"),
         ("\r\r\n", "\n"),
     ],

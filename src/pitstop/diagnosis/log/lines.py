@@ -51,7 +51,7 @@ def _head(text: str, start: int, last: str) -> re.Match[str] | None:
     return found or (_NAME.match(text, start) if last == "LEVEL" else None)
 
 
-_PASTED = re.compile(r"(?:\\x1b|\\u001b|\\033|\\e|\^\[|\u241b)\[[0-9;]*m")
+_PASTED = re.compile(r"(?:\\x1b|\\u001b|[\\#]033|\\e|\^\[|\u241b)\[[0-9;]*m")
 """A colour as a page, JSON or `cat -v` writes it."""
 _BARE = re.compile(r"\[(?:(?:\d{1,3};)*\d{1,3})?m")
 """A colour whose escape character was lost; believed only where one is taken back, too."""
