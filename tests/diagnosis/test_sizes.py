@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis.evidence import FlightRecord
+from pitstop.diagnosis.log.verdict import about_memory
 from pitstop.events import FitStarted
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import CONNECTED, STARTED, advice_of, attempt_of, exited, raised
@@ -46,6 +47,23 @@ def test_what_the_gpu_has_and_who_else_uses_it() -> None:
     advice = advice_of(replace(failed, flight=seen))
     assert "GPU 0 has 12.0 GB; at most 11.0 GB of it was in use." in advice
     assert "Other programs used 3.0 GB of GPU 0." in advice
+
+
+@pytest.mark.parametrize(
+    ("said", "free"),
+    [
+        (" (GPU 0; 7.79 GiB total capacity; 5.5 GiB already allocated)", ""),
+        # PyTorch 2.1 has the second spelling
+        (". GPU 0 has a total capacity of 7.79 GiB of which 1.5 MiB is free.", "1.5 MiB"),
+        (". GPU 0 has a total capacty of 7.79 GiB of which 1.5 MiB is free.", "1.5 MiB"),
+    ],
+)
+def test_what_pytorch_says_of_its_memory(said: str, free: str) -> None:
+    told = "20.00 MiB more was requested; the GPU has 7.79 GiB"
+    rest = f", {free} of it free." if free else "."
+    assert list(about_memory(f"CUDA out of memory. Tried to allocate 20.00 MiB{said}")) == [
+        f"{told}{rest}"
+    ]
 
 
 def test_other_errors_get_no_sizes() -> None:

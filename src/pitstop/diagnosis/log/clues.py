@@ -120,15 +120,14 @@ def find(log: Log) -> tuple[Clue, ...]:
 
 def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
     name = signal_name or (signal_of_code(exit_code) if exit_code else "")
+    quote = f"ended by {name}" if name else f"exit code {exit_code}"
+    base = Clue(None, 0.5, tables.Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
     if name:
-        return of_signal(name, Clue(None, 0, tables.Weight.STATUS, 0, "", f"ended by {name}", ""))
-    if not exit_code:
-        return None
-    quote = f"exit code {exit_code}"
+        return of_signal(name, base)
     if exit_code == _TIMEOUT_EXIT_CODE:
-        text = "The time limit of timeout(1) was reached (exit code 124)."
-        return Clue("time_limit", 0.75, tables.Weight.STATUS, 0, "", quote, text)
-    return Clue(None, 0.5, tables.Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
+        headline = "The time limit of timeout(1) was reached (exit code 124)."
+        return replace(base, cause="time_limit", confidence=0.75, headline=headline)
+    return base if exit_code else None
 
 
 # -- exceptions ------------------------------------------------------------------

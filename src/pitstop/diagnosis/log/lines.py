@@ -267,26 +267,20 @@ def _without_heads(lines: list[Line]) -> list[Line]:
     if len(told) < _MOSTLY * sum(1 for line in lines if line.text.strip()):
         return lines
     ends = ends_of([line.text for line in told])
-    found = {line.number: end for line, end in zip(told, ends, strict=True) if end}
-    return [_without_head(line, found.get(line.number, 0)) for line in lines]
-
-
-def _without_head(line: Line, end: int) -> Line:
-    if not end:
-        return line
-    rest = _undecorated(line.number, line.text[end:])
-    return replace(rest, group=f"{line.group} {rest.group}".strip())
+    bare = {line.number: line for line in lines}
+    for line, end in zip(told, ends, strict=True):
+        rest = _undecorated(line.number, line.text[end:]) if end else line
+        bare[line.number] = replace(rest, group=f"{line.group} {rest.group}".strip())
+    return list(bare.values())
 
 
 def _unglued(line: Line) -> Iterator[Line]:
     """The lines that stand on one: quoted, put there by a page, or stuck to a progress bar."""
-    if "\n" in line.text:
-        for text in line.text.split("\n"):
+    is_escaped = _ESCAPED.search(line.text)
+    plain = line.text.replace("\\n", "\n").replace('\\"', '"') if is_escaped else line.text
+    if "\n" in plain:
+        for text in plain.split("\n"):
             yield from _unglued(replace(line, text=text.rstrip()))
-        return
-    if _ESCAPED.search(line.text):
-        plain = line.text.replace("\\n", "\n").replace('\\"', '"')
-        yield from (replace(line, text=text.rstrip()) for text in plain.split("\n"))
         return
     if _ON_ONE_LINE.search(line.text):
         parts = _BREAKS.split(_CODE_BEHIND.sub(r"\1\n    ", line.text))

@@ -141,11 +141,8 @@ def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
 def _holds(before: Traceback, after: Traceback) -> bool:
     if before.headed and not after.headed and after.first == before.last + 1:
         return True
-    said = before.raised.message.partition("\n")[0]
-    is_same = (before.raised.name, said) == (
-        after.raised.name,
-        after.raised.message.partition("\n")[0],
-    )
+    said, again = (each.raised.message.partition("\n")[0] for each in (before, after))
+    is_same = said == again and before.raised.name == after.raised.name
     return (is_same and bool(said)) or after.raised.name in said
 
 
@@ -153,11 +150,9 @@ def _single(stream: list[Line]) -> Iterator[Traceback]:
     index = 0
     while index < len(stream):
         found = _at(stream, index)
-        if found is None:
-            index += 1
-            continue
-        traceback, index = found
-        yield traceback
+        if found:
+            yield found[0]
+        index = found[1] if found else index + 1
 
 
 def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:

@@ -24,9 +24,9 @@ _ITEM_BYTES = {
     "float16": 2, "bfloat16": 2, "bool": 1, "uint8": 1, "int8": 1,
 }  # fmt: skip
 _TORCH = re.compile(
-    r"Tried to allocate (?P<asked>[\d.]+ \w+).*?(?P<total>[\d.]+ \w+) total capacity"
-    r"|Tried to allocate (?P<asked2>[\d.]+ \w+)\. GPU \d+ has a total capacity of "
-    r"(?P<total2>[\d.]+ \w+) of which (?P<free2>[\d.]+ \w+) is free",
+    r"Tried to allocate (?P<asked>[\d.]+ \w+).*?(?<![\d.])"
+    r"(?P<total>(?<=ty of )[\d.]+ \w+|[\d.]+ \w+(?= total capacity))"
+    r"(?: of which (?P<free>[\d.]+ \w+) is free)?",
     re.DOTALL,
 )
 _REQUESTED = re.compile(r"(?:allocat\w+|request\w*)[^\d\n]{0,40}(?P<bytes>\d{7,})[ b]")
@@ -58,10 +58,8 @@ def about_memory(text: str, batch_size: int | None = None) -> Iterator[str]:
         yield from _of_shape(shape, batch_size)
     torch = _TORCH.search(text)
     if torch:
-        asked = torch["asked"] or torch["asked2"]
-        total = torch["total"] or torch["total2"]
-        free = f", {torch['free2']} of it free" if torch["free2"] else ""
-        yield f"{asked} more was requested; the GPU has {total}{free}."
+        free = f", {torch['free']} of it free" if torch["free"] else ""
+        yield f"{torch['asked']} more was requested; the GPU has {torch['total']}{free}."
     requested = None if shape or torch else _REQUESTED.search(text)
     if requested:
         yield f"{phrases.size(int(requested['bytes']))} were requested at once."
@@ -151,7 +149,7 @@ def _best(ending: Ending) -> Clue | None:
         return of_completed(ending)
     return (
         _error(ending, loud)
-        or _crash_explained(ending, _status(loud))
+        or _ended_as(ending, loud)
         or of_completed(ending)
         or _nameless(ending, loud)
         or _hint(ending)
@@ -254,12 +252,12 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     return replace(full, confidence=0.8)
 
 
+def _earlier(ending: Ending, clue: Clue) -> list[Clue]:
+    return [each for each in ending.clues if each.number < clue.number and not each.survived]
+
+
 def _before(ending: Ending, clue: Clue, cause: CauseId) -> Clue | None:
-    found = [
-        each
-        for each in ending.clues
-        if each.cause == cause and each.number < clue.number and not each.survived
-    ]
+    found = [each for each in _earlier(ending, clue) if each.cause == cause]
     return found[-1] if found else None
 
 
@@ -269,10 +267,8 @@ def _before_missing_names(ending: Ending, clue: Clue) -> Clue | None:
         return None
     before = [
         each
-        for each in ending.clues
-        if each.number < clue.number
-        and not each.survived
-        and each.raised
+        for each in _earlier(ending, clue)
+        if each.raised
         and each.raised.name != "NameError"
         and (each.headed or each.weight is Weight.SPECIAL)
     ]
@@ -306,10 +302,9 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
     return ranked[-1] if ranked else None
 
 
-def _crash_explained(ending: Ending, clue: Clue | None) -> Clue | None:
-    if clue is None or clue.cause != "native_crash":
-        return clue
-    return hints.before(ending.log, clue) or clue
+def _ended_as(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
+    found = _status(fatal)
+    return found and _refined(ending, found)
 
 
 def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
