@@ -34,6 +34,11 @@ _HOROVODRUN = (
     "Terminating remaining workers after failure of Process 1.\n"
     "Process 0 exit with status code 143.\n"
 )
+_ELASTIC = (
+    f"{_FRAMES}RuntimeError: Horovod detected that one or more processes exited with non-zero "
+    "status, thus causing the job to be terminated. The first process to do so was:\n"
+    "Process name: worker-1[0]\nExit code: 137\n"
+)
 _NOT_STARTED = (
     "ORTE was unable to reliably start one or more daemons.\n"
     "This usually is caused by:\n* not finding the required libraries and/or binaries\n"
@@ -62,6 +67,7 @@ def _of(task: str, text: str) -> str:
         (_HOROVODRUN.format(137), "killed_from_outside"),
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(137), "killed_from_outside"),
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(1), "worker_lost"),
+        (_ELASTIC, "killed_from_outside"),
         # a launcher that could not start its tasks: what stands above it
         (_SSH + _NOT_STARTED, "permission_or_readonly"),
         (_KUBECTL + _NOT_STARTED, "network_or_download_failure"),

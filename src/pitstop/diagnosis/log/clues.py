@@ -226,7 +226,9 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
 
 
 def _tells_of_another(raised: Raised) -> bool:
-    told = raised.message.partition("\n")[0]  # the next lines may be the launcher's
+    first = raised.message.partition("\n")[0]
+    # The next lines may be the launcher's, but not those that it announces.
+    told = raised.message if first.endswith(":") else first
     tells_of_an_exit = _TELLS_OF_AN_EXIT.search(told) or _KILLED in raised.message
     return raised.name in _WRAPPERS or bool(tells_of_an_exit)
 

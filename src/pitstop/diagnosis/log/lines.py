@@ -96,7 +96,8 @@ _SYSLOG = (
 # What stands before a message; each ends with at most one space, as indentation counts.
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(
-    rf"(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
+    rf"(?P<record>\[[^][]{{0,60}}[ |,:]{_LEVEL}\]:?)"
+    rf"|(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
     rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$))"
     r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
     r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
@@ -116,7 +117,7 @@ _DECORATION = re.compile(
     rf"|(?P<glog>I\d{{4}} {_CLOCK} +\d+ [\w./-]+\.py:\d+\])"
     r"|(?P<quote>>{1,3}(?= |$))"
 )
-_STAMPS = {"time", "clock"}
+_STAMPS = {"time", "clock", "record"}
 _MOSTLY = 0.9
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
@@ -320,7 +321,7 @@ def _undecorated(number: int, raw: str) -> Line:
         seen.add(found.lastgroup)
         text = text[found.end() :]
         text = text[1:] if text[:1] in (" ", "\t") else text
-    is_record = bool(seen & {"level", "glog"})
+    is_record = bool(seen & {"level", "record", "glog"})
     return Line(number, text.rstrip(), group, is_record, bool(seen & _STAMPS))
 
 
