@@ -29,9 +29,10 @@ _MEASURED = re.compile(
 )
 """What reads like an exception and is a metric, or a setting: `MeanSquaredError: 0.02`."""
 _REPORTED = re.compile(
-    r"^.*Error reported to Coordinator: (?:<class ')?(?P<name>[\w.]+)'?>?, (?P<message>.*)$"
+    r"^.*(?:Error reported to Coordinator: (?:<class ')?|raised unexpected: )"
+    r"(?P<name>[\w.]+)(?:'?>?, |\()(?P<message>.*)$"
 )
-"""TensorFlow 1 logs what a thread raised, and ends."""
+"""TensorFlow 1 logs what a thread raised, and Celery what a task raised."""
 _JOINT = re.compile(
     r"The above exception was the direct cause|During handling of the above exception"
 )
