@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -25,6 +27,7 @@ from pitstop.cluster.network_thread import (
     Heard,
     LeaderServer,
     MemberClient,
+    NetworkThread,
     Parted,
     Trouble,
 )
@@ -68,6 +71,8 @@ class PlayedNetwork:
 
     def close(self) -> None:
         os.close(self._always_readable)
+
+    def flush(self) -> None: ...
 
     def send(self, task: Task, message: Message) -> None:
         self.sent_to.append(task)
@@ -251,6 +256,22 @@ def test_a_cluster_that_cannot_be_joined_is_said_once(
         assert link.heard() == link.tick(BEAT) == ()
         link.end(Release("completed", 0, ""))
         assert not link.is_awaited
+
+
+def test_a_last_beat_has_gone_out_when_the_process_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone: list[Message] = []
+
+    def send_late(_: NetworkThread, __: Task, message: Message) -> None:
+        time.sleep(0.1)
+        gone.append(message)
+
+    monkeypatch.setattr(NetworkThread, "_send", send_late)
+    with closing(ClusterLink({"HOME": str(tmp_path)})) as link:
+        link.join(SPEC, WORKER)
+        link.beat_now(BEAT)
+        assert gone == [BEAT]
 
 
 def test_one_task_alone_is_no_cluster() -> None:

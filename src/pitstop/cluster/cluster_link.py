@@ -103,8 +103,10 @@ class ClusterLink:
         return self.part.tick(beat)
 
     def beat_now(self, beat: Beat) -> None:
+        """Returns when it has gone out: this process may stop running right after."""
         if self.part is not None:
             self.part.beat(beat)
+            self.part.flush()
 
     def end(self, end: Release) -> None:
         """Tells the members how this run ended, in their order, until none is awaited."""

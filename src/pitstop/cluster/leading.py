@@ -91,6 +91,7 @@ class Leading:
         self._members: dict[Task, ClusterMember] = {}
         self._beat_at_seconds = 0.0
         self.fileno = server.fileno
+        self.flush = server.flush
         self.close = server.close
 
     @property
@@ -219,6 +220,7 @@ class Following:
         self._released = False
         self._beat_at_seconds = 0.0
         self.fileno = client.fileno
+        self.flush = client.flush
         self.close = client.close
 
     def heard(self) -> tuple[Event, ...]:

@@ -26,6 +26,7 @@ from pitstop.record import Frozen
 _MOST_STRANGERS = 64
 """Connections without a proof of the secret so far; more of them wait in the kernel's queue."""
 _BIND_SECONDS = 30.0
+_FLUSH_SECONDS = 0.5
 _RETRY_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.1  # of a member, to reach its leader
 _LAST_RETRY_SECONDS = 2.0
@@ -87,6 +88,12 @@ class NetworkThread(ABC):
     def send(self, task: Task, message: Message) -> None:
         """Does nothing while there is no conversation with the task."""
         self._call(lambda: self._send(task, message))
+
+    def flush(self) -> None:
+        """Waits until what was said before has gone out, for a moment at most."""
+        gone = threading.Event()
+        self._call(gone.set)
+        gone.wait(_FLUSH_SECONDS)
 
     def start(self) -> None:
         self._thread.start()
