@@ -21,6 +21,7 @@ from pathlib import Path
 from pitstop.flight.files import read_spaced
 from pitstop.flight.sample import TRAINER
 from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler
+from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.beacon import Beacon, Phase
 
 WATCHED = """
@@ -76,7 +77,7 @@ def measure(children: int, seconds: float) -> Cost:
         beacon.write_phase(Phase.TRAIN)
         places = {"run": folder, "tmp": Path("/tmp"), "shm": Path("/dev/shm")}
         sampler = Sampler(beacon, lambda: ProcessRoles({watched.pid: TRAINER}), places)
-        recorder = FlightRecorder(folder, sampler, 1.0)
+        recorder = FlightRecorder(folder, sampler, 1.0, TensorBoardWriter(1, 0.0, lambda: None))
         before_bytes, before_cpu, began = peak_bytes(), time.process_time(), time.monotonic()
         recorder.start()
         time.sleep(seconds)

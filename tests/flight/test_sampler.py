@@ -17,6 +17,7 @@ from pitstop.flight.files import read_spaced
 from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.sample import TRAINER, Sample
 from pitstop.flight.sampler import FlightRecorder, HostReader, ProcessRoles, Sampler, TrainerMetrics
+from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import VitalsReport
 from tests.flight.samples import ALL
@@ -118,18 +119,21 @@ _BESIDE_ITSELF = """
 import os, pathlib, sys, time
 from pitstop.flight.sampler import FlightRecorder
 from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.beacon import Beacon
 folder = pathlib.Path(sys.argv[1])
 sampler = Sampler(Beacon.create(), lambda: ProcessRoles({os.getpid(): "trainer"}), {"run": folder})
-FlightRecorder(folder, sampler, 0.01).start()
+writer = TensorBoardWriter(1, 0.0, lambda: None)
+FlightRecorder(folder, sampler, 0.01, writer).start()
 input()
 """
 
 
-class Witness:
+class Witness(TensorBoardWriter):
     """Waits until so many samples were taken."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int = 0) -> None:
+        super().__init__(1, 0.0, lambda: None)
         self.samples: list[Sample] = []
         self.enough = threading.Event()
         self.closed = False
@@ -144,9 +148,9 @@ class Witness:
         self.closed = True
 
 
-def recorder(folder: Path, beacon: Beacon) -> FlightRecorder:
+def recorder(folder: Path, beacon: Beacon, witness: Witness) -> FlightRecorder:
     sampler = Sampler(beacon, lambda: ProcessRoles({os.getpid(): TRAINER}, 7), {"run": folder})
-    return FlightRecorder(folder, sampler, _EVERY_SECONDS)
+    return FlightRecorder(folder, sampler, _EVERY_SECONDS, witness)
 
 
 def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
@@ -154,8 +158,8 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     beacon.write_plan(0, 10, 100)
     beacon.write_position(42, 2, 5, time.monotonic_ns(), 0.25)
     beacon.write_phase(Phase.TRAIN)
-    flight, witness = recorder(tmp_path, beacon), Witness(5)
-    flight.listen(witness)
+    witness = Witness(5)
+    flight = recorder(tmp_path, beacon, witness)
     report = VitalsReport({"mae": 0.5}, learning_rate=0.1, log_folder="/logs")
     flight.on_metrics(TrainerMetrics(5.0, report))
     flight.start()
@@ -176,8 +180,8 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_times_and_numbers_rise(tmp_path: Path) -> None:
-    flight, witness = recorder(tmp_path, Beacon.create()), Witness(5)
-    flight.listen(witness)
+    witness = Witness(5)
+    flight = recorder(tmp_path, Beacon.create(), witness)
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
@@ -188,8 +192,8 @@ def test_times_and_numbers_rise(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_costs_samples_only(tmp_path: Path) -> None:
-    flight, witness = recorder(tmp_path / "nowhere", Beacon.create()), Witness(3)
-    flight.listen(witness)
+    witness = Witness(3)
+    flight = recorder(tmp_path / "nowhere", Beacon.create(), witness)
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
@@ -211,7 +215,7 @@ def test_the_last_samples_survive_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_forecast_is_taken_once_also_while_another_is_made(tmp_path: Path) -> None:
-    flight = recorder(tmp_path, Beacon.create())
+    flight = recorder(tmp_path, Beacon.create(), Witness())
     taken: list[ExhaustionForecast] = []
 
     class Asked(ExhaustionMonitor):

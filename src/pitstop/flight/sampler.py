@@ -8,15 +8,16 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from pitstop.events import ExhaustionForecast
-from pitstop.flight import disks, gpus, processes, sample
+from pitstop.flight import disks, gpus, processes, sample, series
 from pitstop.flight.disks import DiskReader
 from pitstop.flight.files import FlightFiles
 from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.gpus import GpuReader
 from pitstop.flight.sample import Sample
+from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.link.messages import VitalsReport
 from pitstop.machine import cgroup
@@ -221,42 +222,39 @@ def training(
     )
 
 
-class Listener(Protocol):
-    """Is shown every sample."""
-
-    def see(self, sample: Sample) -> None:
-        """A sample was taken."""
-
-    def close(self) -> None:
-        """There are no more."""
-
-
 class FlightRecorder:
     """Takes samples at an interval, writes them, and forecasts what runs out.
 
     In its own thread: the run's disk may be slow. It and the supervisor exchange single attributes,
     replaced as a whole, and a deque.
+
+    Attributes:
+        latest: the last sample.
+        input_share: of the steps' time the part that went into waiting for input, as last known.
     """
 
-    def __init__(self, attempt_dir: Path, sampler: Sampler, every_seconds: float) -> None:
+    def __init__(
+        self,
+        attempt_dir: Path,
+        sampler: Sampler,
+        every_seconds: float,
+        tensorboard: TensorBoardWriter,
+    ) -> None:
         self.latest: Sample | None = None
+        self.input_share: float | None = None
         self._files = FlightFiles(attempt_dir)
         self._sampler = sampler
         self._every_seconds = every_seconds
         self._exhaustion_monitor = ExhaustionMonitor()
         self._metrics = TrainerMetrics()
         self._new_forecasts: deque[ExhaustionForecast] = deque()
-        self._listeners: list[Listener] = []
+        self._tensorboard = tensorboard
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="pitstop-flight", daemon=True)
 
     def start(self) -> None:
         self._sampler.start()
         self._thread.start()
-
-    def listen(self, listener: Listener) -> None:
-        """Shows every sample to `listener`, in the recorder's thread; before `start`."""
-        self._listeners.append(listener)
 
     def on_metrics(self, metrics: TrainerMetrics) -> None:
         self._metrics = metrics
@@ -282,8 +280,7 @@ class FlightRecorder:
             cost_seconds = time.thread_time() - before_seconds
             wait_seconds = max(self._every_seconds, cost_seconds / COST_SHARE)
         self._files.close()
-        for listener in self._listeners:
-            listener.close()
+        self._tensorboard.close()
 
     def _record(self) -> None:
         sample = self._sampler.take(self._metrics)
@@ -291,6 +288,7 @@ class FlightRecorder:
         with contextlib.suppress(OSError):
             self._files.append(sample)
         self._new_forecasts.extend(self._exhaustion_monitor.see(sample))
-        for listener in self._listeners:
-            listener.see(sample)
+        self._tensorboard.see(sample)
+        if shares := series.input_share([self.latest, sample]) if self.latest else ():
+            self.input_share = shares[-1].value
         self.latest = sample

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pitstop.events import Event
-from pitstop.flight import series
-from pitstop.flight.sample import TRAINER, Sample
+from pitstop.flight.sample import TRAINER
 from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler, TrainerMetrics
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.messages import VitalsReport
@@ -20,22 +19,6 @@ from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status import Status
 
 _SHARED_MEMORY = Path("/dev/shm")
-
-
-class InputShare:
-    """The share of the steps' time that went into waiting for input; None before it is known."""
-
-    def __init__(self) -> None:
-        self.latest: float | None = None
-        self._before: Sample | None = None
-
-    def see(self, sample: Sample) -> None:
-        shares = series.input_share([self._before, sample]) if self._before else ()
-        self._before = sample
-        if shares:
-            self.latest = shares[-1].value
-
-    def close(self) -> None: ...
 
 
 class Flight:
@@ -49,7 +32,6 @@ class Flight:
         self._trainer_slot = trainer_slot
         self._started_pid = 0
         self._recorder: FlightRecorder | None = None
-        self._input = InputShare()
 
     def begin(self, started_pid: int) -> None:
         every_seconds = self._plan.request.settings.flight_seconds
@@ -58,9 +40,8 @@ class Flight:
         self._started_pid = started_pid
         sampler = Sampler(self._resources.beacon, self._roles, self._places())
         folder = self._plan.stacks_file.parent
-        self._recorder = FlightRecorder(folder, sampler, every_seconds)
-        for listener in (self._input, self._tensorboard_writer()):
-            self._recorder.listen(listener)
+        writer = self._tensorboard_writer()
+        self._recorder = FlightRecorder(folder, sampler, every_seconds, writer)
         self._recorder.start()
 
     def on_vitals(self, report: VitalsReport) -> None:
@@ -77,7 +58,7 @@ class Flight:
         return replace(
             status,
             memory_bytes=recorder.latest.memory_bytes,
-            input_share=self._input.latest,
+            input_share=recorder.input_share,
             forecasts=[short_forecast(event) for event in recorder.forecasts],
         )
 
