@@ -25,7 +25,6 @@ from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.kernel_file import read_number, read_text, size_bytes, table
 from pitstop.record import Frozen
 
-COST_SHARE = 0.003  # of one processor, at most; where a sample costs more, there are fewer
 _CLOSE_SECONDS = 1.0
 
 
@@ -68,8 +67,6 @@ class HostReader:
 
 _T = TypeVar("_T")
 
-_COST_SHARE = 0.0005
-"""A reading is repeated so seldom that it takes no more than this share of the time."""
 _FAMILY_SECONDS = 5.0  # so often it is looked for new processes
 _DISK_SECONDS, _GPU_SECONDS = 1.0, 1.0
 _UNANSWERED_SECONDS = 5.0
@@ -78,6 +75,9 @@ NO_CGROUP = "the memory cgroup of the training"
 
 class Watcher(Generic[_T]):
     """Reads in a thread; `latest` never waits for a server or a GPU that does not answer."""
+
+    cost_share = 0.0005
+    """A reading is repeated so seldom that it takes no more than this share of the time."""
 
     def __init__(
         self, name: str, read: Callable[[], _T], initial: _T, every_seconds: float
@@ -108,7 +108,7 @@ class Watcher(Generic[_T]):
             cpu = time.thread_time()
             self.latest = self._read()
             self._began_at = None
-            wait_seconds = max(self._every_seconds, (time.thread_time() - cpu) / _COST_SHARE)
+            wait_seconds = max(self._every_seconds, (time.thread_time() - cpu) / self.cost_share)
 
 
 class TrainerMetrics(Frozen):
@@ -222,16 +222,17 @@ def training(
     )
 
 
-class FlightRecorder:
+class FlightRecorder(Watcher[Sample | None]):
     """Takes samples at an interval, writes them, and forecasts what runs out.
 
     In its own thread: the run's disk may be slow. It and the supervisor exchange single attributes,
     replaced as a whole, and a deque.
 
     Attributes:
-        latest: the last sample.
         input_share: of the steps' time the part that went into waiting for input, as last known.
     """
+
+    cost_share = 0.003  # of one processor, at most; where a sample costs more, there are fewer
 
     def __init__(
         self,
@@ -240,21 +241,18 @@ class FlightRecorder:
         every_seconds: float,
         tensorboard: TensorBoardWriter,
     ) -> None:
-        self.latest: Sample | None = None
+        super().__init__("pitstop-flight", self._record, None, every_seconds)
         self.input_share: float | None = None
         self._files = FlightFiles(attempt_dir)
         self._sampler = sampler
-        self._every_seconds = every_seconds
         self._exhaustion_monitor = ExhaustionMonitor()
         self._metrics = TrainerMetrics()
         self._new_forecasts: deque[ExhaustionForecast] = deque()
         self._tensorboard = tensorboard
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="pitstop-flight", daemon=True)
 
     def start(self) -> None:
         self._sampler.start()
-        self._thread.start()
+        super().start()
 
     def on_metrics(self, metrics: TrainerMetrics) -> None:
         self._metrics = metrics
@@ -266,23 +264,17 @@ class FlightRecorder:
     def forecasts(self) -> list[ExhaustionForecast]:
         return list(self._exhaustion_monitor.present.values())
 
-    def close(self) -> None:
-        self._closed.set()
-        self._thread.join(_CLOSE_SECONDS)
+    def close(self, patience_seconds: float = _CLOSE_SECONDS) -> None:
+        super().close(patience_seconds)
         self._sampler.close()
 
     def _work(self) -> None:
-        wait_seconds, ended = 0.0, False
-        while not ended:
-            ended = self._closed.wait(wait_seconds)
-            before_seconds = time.thread_time()
-            self._record()
-            cost_seconds = time.thread_time() - before_seconds
-            wait_seconds = max(self._every_seconds, cost_seconds / COST_SHARE)
+        super()._work()
+        self.latest = self._record()
         self._files.close()
         self._tensorboard.close()
 
-    def _record(self) -> None:
+    def _record(self) -> Sample:
         sample = self._sampler.take(self._metrics)
         # A full disk costs samples, nothing else.
         with contextlib.suppress(OSError):
@@ -291,4 +283,4 @@ class FlightRecorder:
         self._tensorboard.see(sample)
         if shares := series.input_share([self.latest, sample]) if self.latest else ():
             self.input_share = shares[-1].value
-        self.latest = sample
+        return sample
