@@ -11,8 +11,8 @@ import tensorflow as tf
 from pitstop.engine.state_capture import EXACT, Exactness
 from pitstop.keras import fit_level
 from pitstop.keras.fit_level import FitLevel
-from pitstop.tensorflow import pipeline
-from pitstop.tensorflow.pipeline import StatefulStage
+from pitstop.tensorflow import stage_functions
+from pitstop.tensorflow.stage_functions import StatefulStage
 
 _REPLAY = Exactness("exact_by_replay", "Python code")
 _RACED = Exactness("not_exact", "raced")
@@ -130,17 +130,17 @@ def drawing(layer: Any, **settings: Any) -> Any:
 def test_a_layer_in_a_pipeline_is_seen(settings: dict[str, int], is_parallel: bool) -> None:
     layer = keras.layers.GaussianNoise(0.1, seed=3)
     dataset = drawing(layer, **settings).batch(2).prefetch(1)
-    (found,) = pipeline.stateful_stages(dataset)
+    (found,) = stage_functions.stateful_stages(dataset)
     assert (found.name, found.is_parallel, found.only_variables) == ("map", is_parallel, True)
     assert found.ops == {"ReadVariableOp", "AssignVariableOp"}
-    assert pipeline.variables_of(dataset) == [layer.seed_generator.state.value]
+    assert stage_functions.variables_of(dataset) == [layer.seed_generator.state.value]
 
 
 def test_a_variable_of_two_stages_is_held_once() -> None:
     layer = keras.layers.GaussianNoise(0.1, seed=3)
     twice = drawing(layer).map(lambda row: layer(row, training=True))
-    assert len(pipeline.variables_of(twice)) == 1
-    assert len(pipeline.stateful_stages(twice)) == 2
+    assert len(stage_functions.variables_of(twice)) == 1
+    assert len(stage_functions.stateful_stages(twice)) == 2
 
 
 def test_variables_of_a_pipeline_come_in_the_order_of_their_use() -> None:
@@ -154,7 +154,7 @@ def test_variables_of_a_pipeline_come_in_the_order_of_their_use() -> None:
 
     dataset = tf.data.Dataset.from_tensors(tf.zeros([4])).map(augmented)
     wanted = [layer.seed_generator.state.value for layer in used]
-    assert [id(each) for each in pipeline.variables_of(dataset)] == list(map(id, wanted))
+    assert [id(each) for each in stage_functions.variables_of(dataset)] == list(map(id, wanted))
 
 
 def test_inner_functions_are_looked_into() -> None:
@@ -162,14 +162,14 @@ def test_inner_functions_are_looked_into() -> None:
         return tf.cond(row[0] > 3, lambda: row + tf.random.normal([4]), lambda: row)
 
     inner = rows().interleave(lambda row: tf.data.Dataset.from_tensors(row).map(drawn_or_not))
-    (found,) = pipeline.stateful_stages(inner)
+    (found,) = stage_functions.stateful_stages(inner)
     assert found.name == "interleave"
     assert "RandomStandardNormal" in found.ops
 
 
 def test_a_pipeline_without_state_has_no_such_stage() -> None:
-    assert pipeline.stateful_stages(rows().shuffle(3).map(lambda row: row * 2)) == []
-    assert pipeline.variables_of([1, 2]) == []
+    assert stage_functions.stateful_stages(rows().shuffle(3).map(lambda row: row * 2)) == []
+    assert stage_functions.variables_of([1, 2]) == []
 
 
 def test_a_generator_that_an_earlier_fit_has_read_begins_nowhere_known() -> None:

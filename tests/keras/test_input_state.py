@@ -428,6 +428,25 @@ def from_rows() -> Any:
     return tf.data.Dataset.from_generator(lambda: iter(ROWS), output_signature=spec)
 
 
+def test_a_shuffle_behind_another_goes_on_with_its_own_seeds() -> None:
+    """It begins when the other fills its buffer: to create an iterator alone draws nothing."""
+
+    def make() -> Any:
+        return TFDatasetAdapter(rows().shuffle(24).map(in_python).shuffle(9).batch(4))
+
+    stopped = Input(make)
+    for drawn in (BATCHES, BATCHES, 2):
+        stopped.create()
+        stopped.draw(drawn)
+        stopped.state.drawn = drawn
+    saved, arrays = stopped.save()
+    assert saved["replay"]
+    expected = stopped.draw(2)
+    resumed = Input(make)
+    resumed.restore(saved, arrays)
+    assert resumed.draw(2) == expected
+
+
 def ignored(dataset: Any) -> Any:
     options = tf.data.Options()
     policies = tf.data.experimental.ExternalStatePolicy

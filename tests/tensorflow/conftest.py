@@ -1,10 +1,13 @@
-"""A registry that learns of the variables of one test only."""
+"""What is hooked for one test only: a registry of variables, the stages of pipelines."""
 
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
+from tensorflow.python.data.ops import interleave_op
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
+from pitstop.tensorflow import stages
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -15,3 +18,10 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> VariableRegistry:
     made = VariableRegistry()
     made.install()
     return made
+
+
+@pytest.fixture
+def watched_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (interleave_op._ParallelInterleaveDataset, tf.data.Dataset):
+        monkeypatch.setattr(kind, "__init__", kind.__init__)
+    stages.watch()

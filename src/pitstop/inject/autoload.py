@@ -139,18 +139,18 @@ class _Autoload:
         # At once: variables may be created before Keras is imported, and a
         # loop may do without it.
         from pitstop.errors import UnsupportedVersion
-        from pitstop.tensorflow import cluster_roles
+        from pitstop.tensorflow import cluster_roles, stages
 
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self)
         from pitstop.replay import install
-        from pitstop.tensorflow import buffers, pipeline, private, randomness, variables
+        from pitstop.tensorflow import buffers, private, randomness, variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
-            pipeline.watch()
+            stages.watch()
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
                 buffers.reduce()

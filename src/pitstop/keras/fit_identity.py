@@ -28,7 +28,7 @@ from pitstop.keras import fit_call
 from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
-from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow import pipeline, randomness, stage_functions, stages
 
 
 def left_of(began: Identity, model: Any, callbacks: list[Any]) -> Identity:
@@ -114,7 +114,7 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
         digest_of(np.asarray(value.numpy()))
         for dataset in data
         if isinstance(dataset, tf.data.Dataset)
-        for stage in pipeline.every_stage(dataset)
+        for stage in stages.every_stage(dataset)
         for name, value in sorted(vars(stage).items())
         if isinstance(value, tf.Tensor)
         and value.dtype not in (tf.variant, tf.resource)
@@ -329,6 +329,6 @@ def _is_digested(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_digested, value))
     if isinstance(value, tf.data.Dataset):
-        return not pipeline.stateful_stages(value)
+        return not stage_functions.stateful_stages(value)
     plain = (type(None), int, float, str, np.ndarray, np.generic, tf.Tensor, tf.Variable)
     return isinstance(value, plain) or hasattr(value, "to_numpy")

@@ -16,7 +16,7 @@ from pitstop.engine.state_capture import EXACT, Exactness, not_exact
 from pitstop.events import LevelKnown
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.devices import level_of_process
-from pitstop.tensorflow.pipeline import StatefulStage
+from pitstop.tensorflow.stage_functions import StatefulStage
 
 _REPEATED = (
     "a shuffle() followed by repeat() draws several seeds per epoch, but a resume counts one per "

@@ -16,7 +16,7 @@ from pitstop.engine.python_state import Arrays, Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
 from pitstop.record import Frozen
-from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private
+from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private, stage_functions
 from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 
@@ -98,7 +98,8 @@ def skips_rows(adapter: Any) -> bool:
 def goes_on_behind_an_error(dataset: Any) -> bool:
     """Whether an iterator can continue after an element that failed; a generator cannot."""
     return isinstance(dataset, tf.data.Dataset) and all(
-        stage.name != pipeline.FROM_GENERATOR for stage in pipeline.stateful_stages(dataset)
+        stage.name != stage_functions.FROM_GENERATOR
+        for stage in stage_functions.stateful_stages(dataset)
     )
 
 
@@ -168,11 +169,11 @@ class InputState:
             level = Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
         of_arrays = kind_of(adapter) == "arrays"
-        refused = None if of_arrays else pipeline.refused_op(dataset)
+        refused = None if of_arrays else stage_functions.refused_op(dataset)
         level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         state.by_replay = refused is not None
-        if source := pipeline.source_not_restored(dataset):
+        if source := stage_functions.source_not_restored(dataset):
             state.replay_from_now_on(f"TensorFlow does not restore the position in {source}")
         if not of_arrays and buffers.is_reduced(dataset):
             # A saved iterator has what the larger buffers held.
@@ -181,7 +182,7 @@ class InputState:
 
     def creating(self, random: dict[str, Any]) -> None:
         self.random = random
-        self.variables = [each.numpy() for each in pipeline.variables_of(self.dataset)]
+        self.variables = [each.numpy() for each in stage_functions.variables_of(self.dataset)]
 
     def created_one(self) -> None:
         self.created += 1
@@ -216,7 +217,7 @@ class InputState:
         """The state that a snapshot refers to, the last or a new one; None if it is replayed."""
         if not private.is_serializable(iterator):
             # Of a strategy, which gives no state and no word about what it reads.
-            stages = pipeline.stateful_stages(self.dataset)
+            stages = stage_functions.stateful_stages(self.dataset)
             if stages and self.level.level == "exact":
                 known = private.deterministic_ops()
                 self.level = fit_level.level_of(stages, "", deterministic_ops=known)
@@ -230,7 +231,7 @@ class InputState:
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
             if self.level.level == "exact":
-                self.level = _level_of(self.dataset, pipeline.op_of_refusal(error))
+                self.level = _level_of(self.dataset, stage_functions.op_of_refusal(error))
             return None
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
@@ -257,17 +258,17 @@ class InputState:
             saved |= {"replay": True, "level": [self.level.level, self.level.reason]}
 
     def moved_variables(self) -> list[Any]:
-        pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
+        pairs = zip(stage_functions.variables_of(self.dataset), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
 
 
 def _level_of(dataset: Any, refused_op: str | None) -> Exactness:
     """Of a pipeline for which TensorFlow refuses to save an iterator, or does not (None)."""
-    if pipeline.keeps_an_order(dataset):
+    if pipeline.keeps_an_order(dataset) or pipeline.captures_an_order(dataset):
         return KEPT_ORDER
     if pipeline.leaves_order_open(dataset):
         return _OPEN_ORDER
-    stages = pipeline.stateful_stages(dataset)
+    stages = stage_functions.stateful_stages(dataset)
     if refused_op is not None:
         known = private.deterministic_ops()
         return fit_level.level_of(stages, refused_op, deterministic_ops=known)
@@ -280,11 +281,13 @@ def prepare_replay(
     saved: dict[str, Any], arrays: Arrays, adapter: Any, dataset: Any, streams: RandomStreams
 ) -> None:
     if kind_of(adapter) in _NATIVE:
+        late = [*pipeline.shuffles_behind_another(pipeline.of_one_device(dataset))]
         for _ in range(saved["created"] - 1):
-            iter(dataset)
+            for each in (dataset, *late):
+                iter(each)
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)
-    variables = pipeline.variables_of(pipeline.of_one_device(dataset))
+    variables = stage_functions.variables_of(pipeline.of_one_device(dataset))
     for variable, value in zip(variables, values, strict=False):
         variable.assign(value)
 

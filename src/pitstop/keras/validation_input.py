@@ -55,7 +55,8 @@ class ValidationInput:
     def level(self) -> Exactness:
         if hasattr(self.data, "__next__") and not self._is_read_for_its_form:
             return _READ_AHEAD
-        if pipeline.keeps_an_order(self.data) and not self._fills:
+        kept = pipeline.keeps_an_order(self.data) and not self._fills
+        if kept or pipeline.captures_an_order(self.data):
             return KEPT_ORDER
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))

@@ -13,7 +13,7 @@ from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.errors import ResumeRefused, UserError
-from pitstop.tensorflow import drawn_inputs, pipeline, private
+from pitstop.tensorflow import drawn_inputs, pipeline, private, stage_functions
 from pitstop.tensorflow.stored_values import StoredValue
 
 _DOUBT = (
@@ -159,7 +159,7 @@ class DataIterator:
         datasets = drawn_inputs.datasets_of(value)
         is_open = any(map(pipeline.leaves_order_open, datasets))
         self.doubt = _OPEN_ORDER.format(name) if is_open else ""
-        self._is_refused = not all(map(pipeline.is_saved, datasets))
+        self._is_refused = not all(map(stage_functions.is_saved, datasets))
         if self._is_refused:
             self.doubt = _HAS_STATE.format(name)
 

@@ -8,7 +8,7 @@ from tensorflow.python.data.ops import batch_op, cache_op, interleave_op, map_op
 
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.tensorflow import pipeline
+from pitstop.tensorflow import pipeline, stages
 
 _BUFFERS = (
     (prefetch_op, "_PrefetchDataset", "buffer_size"),
@@ -20,7 +20,7 @@ _REDUCED = "_pitstop_reduced"
 
 
 def large_buffers(dataset: Any) -> Iterator[str]:
-    for stage in pipeline.every_stage(dataset):
+    for stage in stages.every_stage(dataset):
         if _keeps_what_is_read_again(stage):
             yield "cache()"
         for _, kind, name in _BUFFERS:
@@ -31,7 +31,7 @@ def large_buffers(dataset: Any) -> Iterator[str]:
 
 
 def is_reduced(dataset: Any) -> bool:
-    return any(hasattr(stage, _REDUCED) for stage in pipeline.every_stage(dataset))
+    return any(hasattr(stage, _REDUCED) for stage in stages.every_stage(dataset))
 
 
 @observing()

@@ -15,7 +15,7 @@ from tensorflow.python.distribute import input_lib
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.tensorflow import pipeline
+from pitstop.tensorflow import pipeline, stage_functions
 
 NEEDED: tuple[tuple[Any, str], ...] = (
     (input_lib.DistributedIteratorBase, "get_next"),
@@ -149,7 +149,7 @@ def _problem_of(dataset: Any) -> str:
     if dataset not in _problems:
         known = "" if pipeline.is_known(dataset) else _UNKNOWN
         order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may reorder it"
-        stages = (each.name for each in pipeline.stateful_stages(dataset))
+        stages = (each.name for each in stage_functions.stateful_stages(dataset))
         state = (f"its {name} keeps state or draws random numbers" for name in stages)
         _problems[dataset] = next(state, known or order)
     return _problems[dataset]

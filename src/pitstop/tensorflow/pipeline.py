@@ -1,21 +1,14 @@
-"""The stages of a `tf.data` pipeline: what can be told of it before it is read."""
+"""What can be told of a `tf.data` pipeline before it is read: its order, seeds and content."""
 
-import inspect
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops import dataset_ops, interleave_op
-from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
-from pitstop.engine.fence import observing
-from pitstop.engine.hooking import Original, hook
-from pitstop.record import Frozen
-from pitstop.tensorflow import traced_ops
+from pitstop.tensorflow.stage_functions import nodes_of, stateful_stages, variables_of
+from pitstop.tensorflow.stages import captured, every_stage, functions
 
 
 def of_one_device(dataset: Any) -> Any:
@@ -66,10 +59,10 @@ _READERS = frozenset({"TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset"}
 
 def reads_again(dataset: Any) -> bool:
     """Whether each reading of a pipeline surely gives the same elements in the same order."""
-    held = (each for _, function in _functions(dataset) for each in function.captured_inputs)
+    held = (each for _, function in functions(dataset) for each in function.captured_inputs)
     same = not draws(dataset) and is_known(dataset) and is_deterministic(dataset)
-    functions = all(stage.ops <= _READERS for stage in stateful_stages(dataset))
-    return same and functions and not any(each.dtype == tf.resource for each in held)
+    reading = all(stage.ops <= _READERS for stage in stateful_stages(dataset))
+    return same and reading and not any(each.dtype == tf.resource for each in held)
 
 
 def draws(dataset: Any) -> bool:
@@ -90,7 +83,25 @@ def cached_in_memory(dataset: Any) -> Iterator[Any]:
 
 
 def repeats_a_shuffle(dataset: Any) -> bool:
-    return any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
+    """Whether nobody knows how often a shuffle begins while the pipeline is read once."""
+    parts = (each for stage in every_stage(dataset) for each in _begun_at_will(stage))
+    at_will = any(_is_drawn(each) for part in parts for each in every_stage(part))
+    return at_will or any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
+
+
+def _begun_at_will(stage: Any) -> Iterator[Any]:
+    if type(stage).__name__ == "_ConcatenateDataset":
+        yield stage._inputs()[1]
+    yield from captured(stage)
+
+
+def shuffles_behind_another(stage: Any, *, is_behind: bool = False) -> Iterator[Any]:
+    """Stages that draw anew when a shuffle fills its buffer, not when an iterator is created."""
+    is_behind = is_behind or hasattr(stage, "_reshuffle_each_iteration")
+    for each in getattr(stage, "_inputs", tuple)():
+        if is_behind and _is_drawn(each):
+            yield each
+        yield from shuffles_behind_another(each, is_behind=is_behind)
 
 
 def leaves_order_open(dataset: Any) -> bool:
@@ -98,41 +109,8 @@ def leaves_order_open(dataset: Any) -> bool:
     if "false" in stages or ("default" in stages and dataset.options().deterministic is False):
         return True
     # Of datasets that a function of the pipeline makes.
-    inner = (each for _, function in _functions(dataset) for each in _nodes_of(function.graph))
+    inner = (each for _, function in functions(dataset) for each in nodes_of(function.graph))
     return any(node.attr["deterministic"].s == b"false" for node in inner)
-
-
-_datasets: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""Datasets of this process, by the identity of their tensor: all that a function captures."""
-
-
-def watch() -> None:
-    """Has known what datasets themselves do not keep; those made before tell less."""
-    _watch_orders()
-
-    def make(original: Original, dataset: Any, variant_tensor: Any) -> None:
-        original(dataset, variant_tensor)
-        _datasets[id(variant_tensor)] = dataset
-
-    hook(dataset_ops.DatasetV2, "__init__", make)
-
-
-def _watch_orders() -> None:
-    """Has an interleave keep, as other stages do, whether its order is left open."""
-    kind = interleave_op._ParallelInterleaveDataset
-    signature = inspect.signature(kind.__init__)
-    words = {None: "default", True: "true", False: "false"}
-
-    @observing(spoils=True)
-    def keep(stage: Any, *args: Any, **kwargs: Any) -> None:
-        asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
-        stage._deterministic = words[asked]
-
-    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
-        original(stage, *args, **kwargs)
-        keep(stage, *args, **kwargs)
-
-    hook(kind, "__init__", make)
 
 
 def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
@@ -178,6 +156,12 @@ def keeps_an_order(dataset: Any) -> bool:
     if hasattr(dataset, "_filename"):
         return any(_stages(dataset, "_reshuffle_each_iteration"))
     return any(map(keeps_an_order, dataset._inputs()))
+
+
+def captures_an_order(dataset: Any) -> bool:
+    """Whether a dataset that a function captures has such a cache."""
+    held = (each for stage in every_stage(dataset) for each in captured(stage))
+    return any(draws(read) for each in held for read in cached_in_memory(each))
 
 
 _AHEAD = ("Prefetch", "Parallel", "Map")
@@ -226,95 +210,13 @@ def pipeline_of(dataset: Any) -> str:
     return f"{sources} > {stage}" if sources else stage
 
 
-FROM_GENERATOR = "from_generator"  # the name of a stage that runs a generator of Python
-
-
-class StatefulStage(Frozen):
-    """A stage whose function keeps state beside the iterator."""
-
-    name: str  # as the script calls it: "map", "filter"
-    ops: frozenset[str]  # types of the function's stateful ops, those of inner functions included
-    is_parallel: bool  # elements go through it at the same time
-    only_variables: bool  # everything it holds is a variable that `variables_of` gives
-    random_ops: frozenset[str] = frozenset()  # those that draw from a hidden stream
-
-
-def stateful_stages(dataset: Any) -> list[StatefulStage]:
-    found = []
-    for stage, function in _functions(dataset):
-        ops, drawing = _stateful_ops(function.graph)
-        if ops or drawing:
-            handles = [each for each in function.captured_inputs if each.dtype == tf.resource]
-            known = [variable.handle for variable in function.graph.variables]
-            only_variables = all(any(each is handle for handle in known) for each in handles)
-            is_parallel = getattr(stage, "_num_parallel_calls", None) is not None
-            name = FROM_GENERATOR if "GeneratorDataset" in ops else _name_of(stage)
-            found.append(StatefulStage(name, ops, is_parallel, only_variables, drawing))
-    return found
-
-
-_FAIL = 2  # DatasetToGraph's policy for state outside of the iterator
-_REFUSED_OP = re.compile(r"(\w+) is stateful")
-
-
-def refused_op(dataset: Any) -> str | None:
-    """The op for which TensorFlow refuses to save an iterator, empty if unnamed; None for none.
-
-    An iterator itself tells only of what it still reads from, and nothing where an option of the
-    dataset says so.  The function alone, in a map of no elements, always tells.
-    """
-    for _, function in _functions(dataset):
-        try:
-            alone = tf.raw_ops.MapDataset(
-                input_dataset=_no_elements(),
-                other_arguments=[_placeholder(each) for each in function.captured_inputs],
-                f=function,
-                output_types=[tf.int64],
-                output_shapes=[()],
-            )
-            tf.raw_ops.DatasetToGraphV2(input_dataset=alone, external_state_policy=_FAIL)
-        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
-            return op_of_refusal(error)
-    return None
-
-
-def source_not_restored(dataset: Any) -> str:
-    """A source that TensorFlow saves, and restores at another position (CSV in 2.21); or empty."""
-    names = [type(stage).__name__ for stage in every_stage(dataset)]
-    names += [op for stage in stateful_stages(dataset) for op in stage.ops]
-    return next((name for name in names if "csv" in name.lower()), "")
-
-
-def is_saved(dataset: Any) -> bool:
-    """Whether the state of an iterator is all that there is to its position."""
-    return refused_op(dataset) is None and not source_not_restored(dataset)
-
-
-def op_of_refusal(error: tf.errors.OpError) -> str:
-    refused = _REFUSED_OP.search(str(error.message))
-    return refused[1] if refused else ""
-
-
-def _placeholder(held: Any) -> Any:
-    """Of the same type, but small: the whole would be copied."""
-    if held.dtype == tf.variant:
-        return _no_elements()
-    return held if held.dtype == tf.resource else tf.constant([], held.dtype)
-
-
-def _no_elements() -> Any:
-    return tf.raw_ops.RangeDataset(
-        start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[()]
-    )
-
-
 def contents_of(dataset: Any) -> Iterator[str]:
     for stage in every_stage(dataset):
         yield type(stage).__name__
         for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):
             if hasattr(tensor, "numpy"):
                 yield digest_of(np.asarray(readable(tensor)))
-    for _, function in _functions(dataset):
+    for _, function in functions(dataset):
         # Names of functions contain a number that counts over the whole process.
         definition = function.graph.as_graph_def()
         yield " ".join(f"{node.op}{sorted(_plain_attributes(node))}" for node in definition.node)
@@ -327,76 +229,3 @@ def _plain_attributes(node: Any) -> Iterator[str]:
     for name, value in node.attr.items():
         if not name.startswith("_") and value.WhichOneof("value") not in ("func", "list"):
             yield f"{name}={value.SerializeToString(deterministic=True).hex()}"
-
-
-def variables_of(dataset: Any) -> list[Any]:
-    """In the order of their use, which is the same in each process."""
-    variables = (each for _, function in _functions(dataset) for each in _used_by(function))
-    return list({id(variable): variable for variable in variables}.values())
-
-
-def _used_by(function: Any) -> list[Any]:
-    # The graph itself gives them in the order of their addresses.
-    places = {id(held): place for place, held in enumerate(function.captured_inputs)}
-    return sorted(function.graph.variables, key=lambda each: places.get(id(each.handle), -1))
-
-
-def _functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
-    for stage in every_stage(dataset):
-        yield from _functions_of(stage)
-
-
-def _functions_of(stage: Any) -> Iterator[tuple[Any, Any]]:
-    for value in list(vars(stage).values()):
-        function = getattr(value, "function", None)
-        if hasattr(function, "captured_inputs"):
-            yield stage, function
-
-
-def every_stage(dataset: Any) -> Iterator[Any]:
-    """Also of datasets from elsewhere that a function of the pipeline uses."""
-    if hasattr(dataset, "_inputs"):
-        yield dataset
-        for each in dataset._inputs():
-            yield from every_stage(each)
-        for _, function in _functions_of(dataset):
-            captured = (_datasets.get(id(each)) for each in function.captured_inputs)
-            for each in captured:
-                yield from every_stage(each)
-
-
-def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
-    nodes = _nodes_of(graph)
-    known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
-    stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
-    zeros = {node.name for node in nodes if node.op == "Const" and _is_zero(node.attr["value"])}
-    drawing = (
-        node.op
-        for node in nodes
-        if traced_ops.draws_hidden(node.op, node.attr) or _is_unseeded(node, zeros)
-    )
-    return stateful, frozenset(drawing)
-
-
-def _is_zero(value: Any) -> bool:
-    is_number = (
-        value.tensor.dtype == tf.int64.as_datatype_enum and not value.tensor.tensor_shape.dim
-    )
-    return is_number and int(tf.make_ndarray(value.tensor)) == 0
-
-
-def _is_unseeded(node: Any, zeros: Collection[str]) -> bool:
-    """Of a shuffle in a function, whose seeds else are those of its graph in each process."""
-    seeds = [name.partition(":")[0] for name in node.input[2:4]]
-    return node.op == "ShuffleDatasetV3" and all(name in zeros for name in seeds)
-
-
-def _nodes_of(graph: Any) -> list[Any]:
-    inner = graph.as_graph_def().library.function
-    nodes = [each.node_def for each in graph.get_operations()]
-    return nodes + [node for function in inner for node in function.node_def]
-
-
-def _name_of(stage: Any) -> str:
-    name = type(stage).__name__.strip("_").removesuffix("Dataset").removeprefix("Parallel")
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).strip("_")

@@ -1,0 +1,74 @@
+"""The stages of a `tf.data` pipeline, and their functions."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tensorflow.python.data.ops import dataset_ops, interleave_op
+
+from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original, hook
+
+_datasets: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Datasets of this process, by the identity of their tensor: all that a function captures."""
+
+
+def watch() -> None:
+    """Has known what datasets themselves do not keep; those made before tell less."""
+    _watch_orders()
+
+    def make(original: Original, dataset: Any, variant_tensor: Any) -> None:
+        original(dataset, variant_tensor)
+        _datasets[id(variant_tensor)] = dataset
+
+    hook(dataset_ops.DatasetV2, "__init__", make)
+
+
+def _watch_orders() -> None:
+    """Has an interleave keep, as other stages do, whether its order is left open."""
+    kind = interleave_op._ParallelInterleaveDataset
+    signature = inspect.signature(kind.__init__)
+    words = {None: "default", True: "true", False: "false"}
+
+    @observing(spoils=True)
+    def keep(stage: Any, *args: Any, **kwargs: Any) -> None:
+        asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
+        stage._deterministic = words[asked]
+
+    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
+        original(stage, *args, **kwargs)
+        keep(stage, *args, **kwargs)
+
+    hook(kind, "__init__", make)
+
+
+def every_stage(dataset: Any) -> Iterator[Any]:
+    """Also of datasets from elsewhere that a function of the pipeline uses."""
+    if hasattr(dataset, "_inputs"):
+        yield dataset
+        for each in dataset._inputs():
+            yield from every_stage(each)
+        for each in captured(dataset):
+            yield from every_stage(each)
+
+
+def captured(stage: Any) -> Iterator[Any]:
+    """Datasets from elsewhere that the functions of a stage use."""
+    for _, function in functions_of(stage):
+        for held in function.captured_inputs:
+            dataset = _datasets.get(id(held))
+            if dataset is not None:
+                yield dataset
+
+
+def functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
+    for stage in every_stage(dataset):
+        yield from functions_of(stage)
+
+
+def functions_of(stage: Any) -> Iterator[tuple[Any, Any]]:
+    for value in list(vars(stage).values()):
+        function = getattr(value, "function", None)
+        if hasattr(function, "captured_inputs"):
+            yield stage, function
