@@ -17,7 +17,7 @@ from pitstop.record import Frozen
 
 LIKELY = 0.5  # what is less sure is a doubt about another cause, not a cause
 
-_ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
+ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 
 _NAMES_OF_WRAPPERS = """
 CalledProcessError ChildFailedError Exit JobSubmissionError ProcessExitedException
@@ -107,10 +107,6 @@ def of_signal(name: str, base: Clue) -> Clue | None:
         headline=f"{known.headline} ({name}).",
         advice=tuple(ADVICE[each] for each in known.advice),
     )
-
-
-def is_own_fault(clue: Clue) -> bool:
-    return clue.signal in _ENDED_BY_ITSELF
 
 
 def find(log: Log) -> tuple[Clue, ...]:
@@ -314,8 +310,7 @@ def _of_sign(
         fault = groups.get("fault")
         return replace(base, signal=signal_of(fault)) if fault else base
     (name, text), *_ = groups.items()
-    is_code = name in _CODES
-    return _of_code(text, base) if is_code else of_signal(signal_of(text), base)
+    return _of_code(text, base) if name in _CODES else of_signal(signal_of(text), base)
 
 
 def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:

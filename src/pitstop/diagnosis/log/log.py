@@ -134,7 +134,8 @@ def read_log(path: Path) -> Log:
             return Log(tuple(split(log_lines.clean(decode(file.readall())))))
         pieces = tuple(_pieces(file, size_bytes))
     encoding = encoding_of(pieces[0].data)
-    return Log(tuple(line for piece in pieces for line in _lines(piece, encoding)))
+    texts = ((log_lines.clean(decode(each.data, encoding)), each.number) for each in pieces)
+    return Log(tuple(line for text, number in texts for line in split(text, number)))
 
 
 def decode(data: bytes, encoding: str = "") -> str:
@@ -156,10 +157,6 @@ def encoding_of(data: bytes) -> str:
     if sample[0::2].count(0) > half * _MOSTLY:
         return "utf-16-be"
     return "utf-8"
-
-
-def _lines(piece: Piece, encoding: str) -> Iterator[Line]:
-    return split(log_lines.clean(decode(piece.data, encoding)), piece.number)
 
 
 def _pieces(file: io.FileIO, size_bytes: int) -> Iterator[Piece]:

@@ -9,7 +9,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import hints
-from pitstop.diagnosis.log.clues import LIKELY, Clue, is_own_fault
+from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
@@ -147,9 +147,10 @@ def _best(ending: Ending) -> Clue | None:
         return found
     if ending.is_complete:
         return of_completed(ending)
+    status = _status(loud)
     return (
         _error(ending, loud)
-        or _ended_as(ending, loud)
+        or (status and _refined(ending, status))
         or of_completed(ending)
         or _nameless(ending, loud)
         or _hint(ending)
@@ -174,7 +175,10 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
         each for each in told if not each.is_victim
     ]
     if not own:
-        return _crash_before(ending, told) or _said_before(ending, told)
+        last = told[-1] if told else None
+        # A launcher that could not start the others tells no more than what stands above.
+        above = hints.before(ending.log, last) if last and not last.raised else None
+        return _crash_before(ending, told) or above or last
     return _refined(ending, _first_to_fail(own))
 
 
@@ -182,12 +186,6 @@ def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
     """A victim tells that a process went away; how that one ended says more."""
     found = _status([each for each in ending.clues if each.signal != "SIGABRT"])
     return found if victims and found and found.signal else None
-
-
-def _said_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
-    """A launcher that could not start the others tells no more than what stands above."""
-    last = victims[-1] if victims else None
-    return (hints.before(ending.log, last) if last and not last.raised else None) or last
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:
@@ -296,15 +294,10 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
     failed = min((each.number for each in told if each.cause != _ASKED), default=0)
     known = [each for each in told if each.cause]
     statuses = [each for each in known if each.cause != _ASKED or not 0 < failed < each.number]
-    own = [each for each in statuses if is_own_fault(each)]
+    own = [each for each in statuses if each.signal in ENDED_BY_ITSELF]
     signalled = [each for each in statuses if each.signal]
     ranked = own or signalled or statuses
     return ranked[-1] if ranked else None
-
-
-def _ended_as(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
-    found = _status(fatal)
-    return found and _refined(ending, found)
 
 
 def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:

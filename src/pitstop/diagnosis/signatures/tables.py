@@ -180,12 +180,8 @@ LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
 _CUT = tuple(_rows("cut"))
 """What an exception may be whose last line is not there, by the place that it came out of."""
-_EXCEPTIONS = {
-    name
-    for name, each in vars(builtins).items()
-    if isinstance(each, type) and issubclass(each, Exception) and not issubclass(each, Warning)
-}
-CLASSES = _EXCEPTIONS.union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
+_OF_PYTHON = {name for name in vars(builtins) if name.endswith(("Error", "Exception", "Iteration"))}
+CLASSES = _OF_PYTHON.union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
 """Names of classes of exceptions that Python or a table knows."""
 BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT) if row.name}
 
