@@ -6,7 +6,12 @@ import types
 from pathlib import Path
 
 _CODE = (".py", ".pyc", ".so", ".pth")
-_ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
+_OF_PYTHON = ("bin", "etc", "include", "lib", "lib64", "share")
+_ELSEWHERE = (
+    # A project may be below a prefix: `/usr/src/app`, or a folder that is an environment itself.
+    *(f"{each}/{name}/" for each in {sys.prefix, sys.base_prefix} for name in _OF_PYTHON),
+    *("/proc/", "/sys/", "/dev/"),
+)
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
 
 
@@ -61,7 +66,9 @@ def changed_seconds(path: str) -> float:
 
 
 def is_code(path: str) -> bool:
-    hidden = any(part.startswith(".") for part in Path(path).parent.parts if part.strip("."))
+    # A project may be in a hidden folder.
+    folders = Path(path.removeprefix(f"{Path.cwd()}{os.sep}")).parent.parts
+    hidden = any(part.startswith(".") for part in folders if part.strip("."))
     return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
 
 

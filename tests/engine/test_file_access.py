@@ -1,0 +1,42 @@
+"""Files that belong to libraries and to the system, not to a training."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitstop.engine import file_access
+
+
+@pytest.mark.parametrize(
+    ("path", "is_code"),
+    [
+        ("train.py", True),
+        (".git/HEAD", True),
+        ("/home/ada/.keras/keras.json", True),
+        (f"{sys.prefix}/lib/python3/site-packages/keras/state.json", True),
+        (f"{sys.base_prefix}/share/zoneinfo/UTC", True),
+        ("/dev/null", True),
+        ("history.json", False),
+        ("/system/history.json", False),
+        ("/devel/history.json", False),
+    ],
+)
+def test_which_files_are_code(path: str, is_code: bool) -> None:
+    assert file_access.is_code(path) is is_code
+
+
+def test_a_project_in_a_hidden_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / ".work" / "project"
+    project.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    assert not file_access.is_code(str(project / "history.json"))
+    assert file_access.is_code(str(project / ".git" / "HEAD"))
+
+
+@pytest.mark.parametrize("prefix", [sys.prefix, sys.base_prefix])
+def test_a_project_below_the_prefix_of_python(prefix: str) -> None:
+    """Such as `/usr/src/app`."""
+    assert not f"{prefix}/src/app/history.json".startswith(file_access._ELSEWHERE)
