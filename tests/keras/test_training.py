@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MethodType, SimpleNamespace
 from typing import Any
 
+import keras
 import pytest
 
 from pitstop.engine.identity import RestorePoint
@@ -15,6 +16,7 @@ from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.training import Training
 from pitstop.link.settings import Settings
+from pitstop.tensorflow.variables import no_path
 
 POINT = RestorePoint("00000007", 7, 0, "")
 
@@ -50,3 +52,27 @@ def test_what_does_not_load_ends_the_script() -> None:
     """The session has told why."""
     with pytest.raises(Refused):
         training(PeerFault("Checkpoint 00000007: it is damaged."), [])._fetch(POINT)
+
+
+def test_the_level_is_told_when_an_exception_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A callback may have met what makes it not exact, and then failed of it."""
+    told: list[str] = []
+    watched = training(SavedState({}, {}), [])
+    snapshots = SimpleNamespace(stopped=False, alone=False)
+    vars(watched.session).update(snapshots=snapshots, kernel=False)
+    run: Any = SimpleNamespace(
+        model=keras.Sequential([keras.Input((1,))]),
+        position=SimpleNamespace(step=3),
+        parts=SimpleNamespace(deviation=""),
+        path_of=no_path,
+        tell_level=lambda: told.append("the level"),
+    )
+    monkeypatch.setattr(watched, "_begin", lambda *_: setattr(watched, "run", run))
+    monkeypatch.setattr(watched, "_caught", SimpleNamespace(hold=lambda *_, **__: None))
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise FileExistsError
+
+    with pytest.raises(FileExistsError):
+        watched.fit(fails, run.model, x=None)
+    assert told == ["the level"]
