@@ -132,6 +132,8 @@ def test_an_own_resume_that_is_no_certain_continuation_is_doubtful() -> None:
 def test_new_trainings_behind_those_that_were_left_out_are_doubtful() -> None:
     assert "other random numbers" in doubt_of_left_out(BEFORE, [BEFORE])
     assert not doubt_of_left_out(BEFORE, [])
+    edited = replace(BEFORE, program="q")
+    assert "The script was changed, and leaves out 1" in doubt_of_left_out(edited, [BEFORE])
     for now, before in (
         (BEFORE, replace(BEFORE, reseeded=True)),
         (replace(BEFORE, seed=""), replace(BEFORE, seed="")),

@@ -21,8 +21,8 @@ FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "sh
 """Settings that only the script has, and that shape what is saved."""
 
 DOES_NOT_GO_ON = (
-    "The interrupted training does not continue: the script runs a different one instead, which "
-    "it would not have done without the interruption."
+    "The interrupted training does not continue: the script runs a different one instead. Unless "
+    "something that it reads was changed, it would not have done so without the interruption."
 )
 EDITED = (
     "The script was changed, including code that this training runs or values that it reads; the "
@@ -257,6 +257,11 @@ def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
     """Why a new training may not be what it is without an interruption; or empty."""
     if not left_out:
         return ""
+    if is_changed(now, left_out[-1]):
+        return (
+            f"The script was changed, and leaves out {len(left_out)} finished trainings: this one "
+            "may depend on what they would have left in memory, or on their random numbers."
+        )
     before = [each for each in left_out if each.seed == now.seed]
     if not now.seed or not before or any(each.reseeded for each in before) or now.reseeded:
         return (
