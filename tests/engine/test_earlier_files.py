@@ -14,7 +14,7 @@ import pytest
 
 from pitstop.engine import earlier_files
 from pitstop.engine.earlier_files import EarlierFiles, ReadBack
-from pitstop.engine.removed_files import REMOVED_FILE, RemovedFiles
+from pitstop.engine.path_record import PathRecord
 
 _BEGAN_SECONDS = time.time() - 1000
 
@@ -166,17 +166,18 @@ def test_what_was_in_a_file_before_it_is_written_to_is_known(tmp_path: Path) -> 
 
 def _resumed(attempt_dir: Path, monkeypatch: pytest.MonkeyPatch) -> EarlierFiles:
     """A training that goes on where the earlier attempt was 20 s after its begin."""
-    removed = RemovedFiles()
-    monkeypatch.setattr(earlier_files, "REMOVED", removed)
     attempt_dir.mkdir(parents=True)
-    removed.watch(attempt_dir)
+    for name in ("REMOVED", "CREATED"):
+        record = PathRecord(f"{name}.jsonl")
+        monkeypatch.setattr(earlier_files, name, record)
+        record.watch(attempt_dir)
     files = _listening()
     files.watch(_BEGAN_SECONDS + 20, list[str]().append, _BEGAN_SECONDS)
     return files
 
 
-def _removed(attempt_dir: Path, path: Path, seconds_after: float) -> None:
-    record = attempt_dir.parent / "1" / REMOVED_FILE
+def _noted(attempt_dir: Path, name: str, path: Path, seconds_after: float) -> None:
+    record = attempt_dir.parent / "1" / f"{name}.jsonl"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps([str(path), _BEGAN_SECONDS + seconds_after]) + "\n")
 
@@ -186,7 +187,7 @@ def test_a_step_that_is_computed_again_removes_a_file_again(
 ) -> None:
     """Such as the oldest of the last three checkpoints."""
     path = tmp_path / "epoch3.npz"
-    _removed(attempt_dir, path, 30)
+    _noted(attempt_dir, "REMOVED", path, 30)
     files = _resumed(attempt_dir, monkeypatch)
     path.unlink()
     with pytest.raises(FileNotFoundError):
@@ -198,7 +199,7 @@ def test_a_file_that_was_removed_before_the_restored_state_stays_away(
     tmp_path: Path, attempt_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "epoch3.npz"
-    _removed(attempt_dir, path, 10)
+    _noted(attempt_dir, "REMOVED", path, 10)
     files = _resumed(attempt_dir, monkeypatch)
     with pytest.raises(FileNotFoundError):
         path.unlink()
@@ -209,21 +210,23 @@ def test_a_step_that_is_computed_again_removes_a_folder_again(
     tmp_path: Path, attempt_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "epoch3"
-    _removed(attempt_dir, path, 30)
+    _noted(attempt_dir, "REMOVED", path, 30)
     files = _resumed(attempt_dir, monkeypatch)
     shutil.rmtree(path)
     files.leave()
 
 
-def test_what_is_removed_is_recorded(
+def test_what_is_removed_and_created_is_recorded(
     tmp_path: Path, attempt_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = _resumed(attempt_dir, monkeypatch)
-    path = _written(tmp_path / "epoch3.npz", 10)
+    path = tmp_path / "epoch3.npz"
+    path.open("x").close()
     path.unlink()
     files.leave()
-    (name, seconds), *_ = map(json.loads, (attempt_dir / REMOVED_FILE).read_text().splitlines())
-    assert (name, seconds > _BEGAN_SECONDS) == (str(path), True)
+    for name in ("REMOVED", "CREATED"):
+        lines = (attempt_dir / f"{name}.jsonl").read_text().splitlines()
+        assert json.loads(lines[0])[0] == str(path)
 
 
 @pytest.mark.parametrize(("seconds_after", "is_made"), [(10, False), (30, True)])
@@ -234,8 +237,19 @@ def test_a_step_that_is_computed_again_makes_a_file_again(
     seconds_after: float,
     is_made: bool,
 ) -> None:
-    files = _resumed(attempt_dir, monkeypatch)
     path = _written(tmp_path / "epoch3.json", seconds_after)
+    _noted(attempt_dir, "CREATED", path, seconds_after)
+    files = _resumed(attempt_dir, monkeypatch)
     with contextlib.nullcontext() if is_made else pytest.raises(FileExistsError):
         path.open("x").close()
+    files.leave()
+
+
+def test_the_lock_of_another_process_stays(
+    tmp_path: Path, attempt_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = _written(tmp_path / "results.lock", 30)
+    files = _resumed(attempt_dir, monkeypatch)
+    with pytest.raises(FileExistsError):
+        lock.open("x")
     files.leave()

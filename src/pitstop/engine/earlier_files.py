@@ -21,7 +21,7 @@ from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
-from pitstop.engine.removed_files import REMOVED
+from pitstop.engine.path_record import CREATED, REMOVED
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
@@ -85,7 +85,7 @@ class EarlierFiles:
         path = os.fsdecode(path)
         if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
             self._keep_content(path)
-            self._make_room(path, flags)
+            self._creates(path, flags)
         if flags & os.O_TRUNC:
             self.note_begun_anew(path)
             return
@@ -118,8 +118,7 @@ class EarlierFiles:
         self.removes(path)
         if script_frame(frame):
             path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
-            is_folder = event == "shutil.rmtree"
-            REMOVED.removes(path, self._since_seconds, is_folder=is_folder)
+            self._removes(path, is_folder=event == "shutil.rmtree")
 
     def removes(self, path: str | bytes | os.PathLike[str]) -> None:
         """A file, or all that is in a folder, is about to be removed."""
@@ -130,10 +129,23 @@ class EarlierFiles:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))
 
-    def _make_room(self, path: str, flags: int) -> None:
-        """For a file that a step makes again, and that must not be there."""
-        if flags & os.O_EXCL and self._is_later(file_access.changed_seconds(path)):
-            os.remove(path)  # noqa: PTH107
+    def _creates(self, path: str, flags: int) -> None:
+        """A file that must not be there gives way where a step creates it again."""
+        if flags & os.O_EXCL:
+            path = os.path.abspath(path)  # noqa: PTH100
+            if CREATED.repeats(path, self._since_seconds):
+                with contextlib.suppress(OSError):
+                    os.remove(path)  # noqa: PTH107
+            if not os.path.lexists(path):
+                CREATED.note(path)
+
+    def _removes(self, path: str, *, is_folder: bool) -> None:
+        """What a step removes again is there again."""
+        if not os.path.lexists(path) and REMOVED.repeats(path, self._since_seconds):
+            with contextlib.suppress(OSError):
+                Path(path).mkdir() if is_folder else Path(path).touch()
+        if os.path.lexists(path):
+            REMOVED.note(path)
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
@@ -298,11 +310,10 @@ class EarlierFiles:
         if path and self._continued:
             before = self._continued.get(os.path.abspath(path), changed_seconds)  # noqa: PTH100
             changed_seconds = min(before, changed_seconds)
-        return self._doubt is not None and self._is_later(changed_seconds)
-
-    def _is_later(self, changed_seconds: float) -> bool:
-        """Whether an earlier attempt changed it after the restored state."""
-        return self._since_seconds < changed_seconds < self._started_seconds
+        return (
+            self._doubt is not None
+            and self._since_seconds < changed_seconds < self._started_seconds
+        )
 
     def _tell(self, path: str, words: str = "") -> None:
         doubt, is_anew = self._doubt, self._lacks_content(path)

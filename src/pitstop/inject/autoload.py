@@ -18,12 +18,12 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pitstop.engine import path_record
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.removed_files import REMOVED
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -265,4 +265,4 @@ def watch_files() -> None:
     attempt_dir = Path(stacks_path).parent if stacks_path else None
     MADE.watch(attempt_dir)
     APPENDED.watch(attempt_dir)
-    REMOVED.watch(attempt_dir)
+    path_record.watch(attempt_dir)

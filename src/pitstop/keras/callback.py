@@ -4,10 +4,9 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from pitstop.engine import process_session
+from pitstop.engine import path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
-from pitstop.engine.removed_files import REMOVED
 from pitstop.keras import stop_training
 from pitstop.keras.instrumentation import of_process
 from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported, private_of
@@ -84,6 +83,6 @@ def _attach(request: CompanionRequest) -> None:
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.snapshots.alone = True
     APPENDED.watch(session.attempt_dir)
-    REMOVED.watch(session.attempt_dir)
+    path_record.watch(session.attempt_dir)
     for adapter in adapters:
         adapter.install(of_process(socket_path))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from pitstop import steps
-from pitstop.engine import process_session
+from pitstop.engine import path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.engine.earlier_files import EARLIER
@@ -14,7 +14,6 @@ from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
-from pitstop.engine.removed_files import REMOVED
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
@@ -207,7 +206,7 @@ def start(
     session.snapshots.alone, session.trains_with_fit = alone, False
     if alone:
         APPENDED.watch(session.attempt_dir)
-        REMOVED.watch(session.attempt_dir)
+        path_record.watch(session.attempt_dir)
     # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")

@@ -1,0 +1,49 @@
+"""Paths that the script removes, or creates anew: a step that is computed again does so again."""
+
+import contextlib
+import json
+import time
+from pathlib import Path
+
+_MOST_PATHS = 4096
+
+
+class PathRecord:
+    """Paths, and when they were noted, in a file in the folder of each attempt."""
+
+    def __init__(self, file_name: str) -> None:
+        self.file_name = file_name
+        self._file: Path | None = None
+        self._earlier: dict[str, float] = {}
+        self._count = 0
+
+    def watch(self, attempt_dir: Path | None) -> None:
+        """Notes paths from now on, and knows those of earlier attempts."""
+        if attempt_dir is None:
+            return
+        self._file = attempt_dir / self.file_name
+        for file in attempt_dir.parent.glob(f"*/{self.file_name}"):
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                self._earlier.update(map(json.loads, file.read_text().splitlines()))
+
+    def note(self, path: str) -> None:
+        self._count += 1
+        if self._file is not None and self._count <= _MOST_PATHS:
+            with contextlib.suppress(OSError), self._file.open("a") as file:
+                file.write(json.dumps([path, time.time()]) + "\n")
+
+    def repeats(self, path: str, since_seconds: float) -> bool:
+        """Whether an earlier attempt has noted a path since then; once for each path."""
+        is_repeated = self._earlier.get(path, 0.0) > since_seconds
+        if is_repeated:
+            del self._earlier[path]
+        return is_repeated
+
+
+REMOVED = PathRecord("removed.jsonl")  # files and folders
+CREATED = PathRecord("created.jsonl")  # files that must not have been there: mode x
+
+
+def watch(attempt_dir: Path | None) -> None:
+    for each in (REMOVED, CREATED):
+        each.watch(attempt_dir)
