@@ -3,7 +3,6 @@
 import functools
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -35,9 +34,10 @@ def package_of(arguments: Sequence[str]) -> str:
 
 
 def _packages_of_script(path: str) -> Iterator[str]:
-    scripts = sysconfig.get_path("scripts")
-    if os.path.realpath(Path(path).parent) == os.path.realpath(scripts):
-        # Slow, and in a console script only.
+    # Each Python process of a run loads this module.
+    from sysconfig import get_path  # noqa: PLC0415
+
+    if os.path.realpath(Path(path).parent) == os.path.realpath(get_path("scripts")):
         from importlib.metadata import entry_points  # noqa: PLC0415
 
         for each in entry_points(group="console_scripts", name=Path(path).name):
