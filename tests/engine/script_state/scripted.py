@@ -77,7 +77,8 @@ def process(
     source: str, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> Callable[[], types.ModuleType]:
     """What runs a script as another process would, and gives its module."""
-    for name in reachable.user_modules():
+    # Of `python -m pytest`, pytest is the program that runs.
+    for name in reachable.user_modules().keys() - {"__main__"}:
         monkeypatch.delitem(sys.modules, name)
 
     def again() -> types.ModuleType:
