@@ -158,6 +158,7 @@ class Input:
         self.state = InputState.of(self.adapter, mode, self.dataset)
         self.streams = RandomStreams()
         self.told: list[int] = []
+        self.rest: list[list[Any]] = []
         self.objects = FitObjects()
         self.objects.begin({"x": getattr(self.adapter, "py_dataset", None)}, [])
 
@@ -200,6 +201,8 @@ class Input:
             input_state.fast_forward(self.iterator, saved["drawn"], self.told.append)
         else:
             fresh = FreshIterator.of(self.iterator)
+            is_begun = saved["drawn"] > saved["redrawn"]
+            input_state.begin_late_shuffles(self.dataset, saved["created"] - 1, is_begun=is_begun)
             self.iterator = input_state.restore_iterator(
                 fresh,
                 bytes(arrays[ITERATOR_TENSOR]),
@@ -421,6 +424,61 @@ def test_random_numbers_that_cannot_be_repeated_are_told() -> None:
     assert reader.state.level.level == "not_exact"
     assert "enable_op_determinism" in reader.state.level.reason
     assert "stateless" in reader.state.level.reason
+
+
+@pytest.mark.parametrize("drawn", [2, BATCHES, BATCHES + 1])
+def test_all_parts_of_a_concatenation_go_on_with_their_own_seeds(drawn: int) -> None:
+    def make() -> Any:
+        parts = [rows().shuffle(24), rows().shuffle(24)]
+        return TFDatasetAdapter(parts[0].concatenate(parts[1]).batch(4))
+
+    stopped = Input(make)
+    for batches in (2 * BATCHES, drawn):
+        stopped.create()
+        stopped.draw(batches)
+        stopped.state.drawn = batches
+    saved, arrays = stopped.save()
+    assert not saved["replay"]
+    resumed = Input(make)
+    resumed.restore(saved, arrays)
+    for reader in (stopped, resumed):
+        reader.rest = reader.draw(2 * BATCHES - drawn)
+        reader.create()
+        reader.rest += reader.draw(2 * BATCHES)
+    assert resumed.rest == stopped.rest
+
+
+LATE: dict[str, tuple[int, Callable[[], Any]]] = {
+    "behind another": (BATCHES, lambda: rows().shuffle(24).shuffle(9)),
+    "swallowed by another": (BATCHES, lambda: rows().shuffle(24).shuffle(99)),
+    "behind two": (BATCHES, lambda: rows().shuffle(24).shuffle(9).map(lambda x: x).shuffle(6)),
+    "in parts": (2 * BATCHES, lambda: rows().shuffle(24).concatenate(rows().shuffle(24))),
+    "in the last part": (2 * BATCHES, lambda: rows().concatenate(rows().shuffle(24))),
+}
+
+
+@pytest.mark.parametrize("drawn", [0, 2, BATCHES, BATCHES + 1])
+@pytest.mark.parametrize("mode", [InputMode.AUTO, InputMode.REPLAY])
+@pytest.mark.parametrize("name", LATE)
+def test_shuffles_that_begin_later_than_their_iterator_go_on_with_their_own_seeds(
+    name: str, mode: InputMode, drawn: int
+) -> None:
+    batches, make = LATE[name]
+    drawn = min(drawn, batches)
+    stopped = Input(lambda: TFDatasetAdapter(make().batch(4)), mode)
+    for count in (batches, drawn):
+        stopped.create()
+        stopped.draw(count)
+        stopped.state.drawn = count
+    saved, arrays = stopped.save()
+    assert saved["replay"] is (mode is InputMode.REPLAY)
+    resumed = Input(lambda: TFDatasetAdapter(make().batch(4)), mode)
+    resumed.restore(saved, arrays)
+    for reader in (stopped, resumed):
+        reader.rest = reader.draw(batches - drawn)
+        reader.create()
+        reader.rest += reader.draw(batches)
+    assert resumed.rest == stopped.rest
 
 
 def from_rows() -> Any:

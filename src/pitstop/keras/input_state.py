@@ -277,14 +277,26 @@ def _level_of(dataset: Any, refused_op: str | None) -> Exactness:
     return fit_level.level_of(drawing, "") if drawing else EXACT
 
 
+def begin_late_shuffles(dataset: Any, readings: int, *, is_begun: bool = False) -> None:
+    """Has shuffles count `readings` that do not begin with an iterator over the whole pipeline.
+
+    `is_begun`: the saved run has drawn the first element of one reading more.
+    """
+    for each in pipeline.shuffles_behind_another(dataset):
+        for _ in range(readings + is_begun):
+            iter(each)
+    for each in pipeline.shuffles_in_later_parts(dataset):
+        for _ in range(readings):
+            iter(each)
+
+
 def prepare_replay(
     saved: dict[str, Any], arrays: Arrays, adapter: Any, dataset: Any, streams: RandomStreams
 ) -> None:
     if kind_of(adapter) in _NATIVE:
-        late = [*pipeline.shuffles_behind_another(pipeline.of_one_device(dataset))]
         for _ in range(saved["created"] - 1):
-            for each in (dataset, *late):
-                iter(each)
+            iter(dataset)
+        begin_late_shuffles(pipeline.of_one_device(dataset), saved["created"] - 1)
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)
     variables = stage_functions.variables_of(pipeline.of_one_device(dataset))
@@ -308,8 +320,7 @@ def restore_iterator(
     `keeps_order` it does not, because another iterator would empty the cache.
     """
     iterator = fresh.iterator
-    counted = private.counted_seeds(data) >= private.counted_seeds(fresh.state)
-    if counted or keeps_order:
+    if keeps_order or private.sets_all_seeds(data, fresh.state):
         private.restore_iterator(iterator, data)
         return iterator
     for _ in range(created - 1):

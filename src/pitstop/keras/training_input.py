@@ -205,6 +205,8 @@ class TrainingInput:
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
+            is_begun = described["drawn"] > described["redrawn"]
+            input_state.begin_late_shuffles(self.dataset, created - 1, is_begun=is_begun)
             iterator = input_state.restore_iterator(
                 fresh,
                 data,

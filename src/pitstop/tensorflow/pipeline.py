@@ -84,24 +84,32 @@ def cached_in_memory(dataset: Any) -> Iterator[Any]:
 
 def repeats_a_shuffle(dataset: Any) -> bool:
     """Whether nobody knows how often a shuffle begins while the pipeline is read once."""
-    parts = (each for stage in every_stage(dataset) for each in _begun_at_will(stage))
-    at_will = any(_is_drawn(each) for part in parts for each in every_stage(part))
+    held = (each for stage in every_stage(dataset) for each in captured(stage))
+    at_will = any(map(draws, held))
     return at_will or any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
-
-
-def _begun_at_will(stage: Any) -> Iterator[Any]:
-    if type(stage).__name__ == "_ConcatenateDataset":
-        yield stage._inputs()[1]
-    yield from captured(stage)
 
 
 def shuffles_behind_another(stage: Any, *, is_behind: bool = False) -> Iterator[Any]:
     """Stages that draw anew when a shuffle fills its buffer, not when an iterator is created."""
+    if hasattr(stage, "_filename"):
+        return  # A cache is filled once.
     is_behind = is_behind or hasattr(stage, "_reshuffle_each_iteration")
     for each in getattr(stage, "_inputs", tuple)():
         if is_behind and _is_drawn(each):
             yield each
         yield from shuffles_behind_another(each, is_behind=is_behind)
+
+
+def shuffles_in_later_parts(stage: Any, *, is_later: bool = False) -> Iterator[Any]:
+    """Stages that draw anew when a concatenation comes to them."""
+    if hasattr(stage, "_filename"):
+        return
+    if is_later and _is_drawn(stage):
+        yield stage
+    is_sequence = type(stage).__name__ == "_ConcatenateDataset"
+    for place, each in enumerate(getattr(stage, "_inputs", tuple)()):
+        is_next = is_later or (is_sequence and place > 0)
+        yield from shuffles_in_later_parts(each, is_later=is_next)
 
 
 def leaves_order_open(dataset: Any) -> bool:

@@ -3,6 +3,7 @@
 import functools
 import os
 import random
+import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -305,9 +306,17 @@ def serialize_iterator(iterator: Any) -> bytes:
     return bytes(tf.io.serialize_tensor(state).numpy())
 
 
-def counted_seeds(state: bytes) -> int:
-    """How many seed counts (`num_random_samples`) of shuffles an iterator's state holds."""
-    return state.count(b"num_random_samples")
+_SEED_COUNT = re.compile(rb"[\x20-\x7e]*num_random_samples")
+_LATER_PART = re.compile(rb"Concatenate\[[1-9]")
+
+
+def sets_all_seeds(state: bytes, fresh: bytes) -> bool:
+    """Whether to restore a state sets the seed counts of all shuffles, as in a `fresh` iterator's.
+
+    It has none of a shuffle that has ended, and sets none of the ended parts of a concatenation.
+    """
+    counted = set(_SEED_COUNT.findall(state))
+    return counted >= set(_SEED_COUNT.findall(fresh)) and not _LATER_PART.search(state)
 
 
 def restore_iterator(iterator: Any, state: bytes) -> None:
