@@ -137,6 +137,28 @@ def make_data(x, y):
 """
 
 
+_CSV = """\
+def make_data(x, y):
+    np.savetxt("rows.csv", np.concatenate([x, y], 1), delimiter=",")
+    data = tf.data.experimental.CsvDataset(["rows.csv"], [tf.float32] * 7).shuffle(20)
+    return {"x": data.map(lambda *row: (tf.stack(row[:6]), tf.stack(row[6:]))).batch(BATCH)}
+"""
+_IN_PYTHON = """\
+def make_data(x, y):
+    def halved(a):
+        return a / 2
+
+    def mapped(a, b):
+        return tf.ensure_shape(tf.numpy_function(halved, [a], tf.float32), [6]), b
+
+    data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(48).map(mapped)
+    return {"x": data.shuffle(9).batch(BATCH)}
+"""
+_CAPTURED = (
+    "(lambda rows: tf.data.Dataset.range(2).flat_map(lambda i: rows.shard(2, i)))({}).batch(BATCH)"
+)
+
+
 _GENERATOR = """\
 def make_data(x, y):
     def batches():
@@ -297,6 +319,24 @@ DATA = {
     "tf_data_scanned": _tf_data(
         "data.shuffle(20).scan(0.0, lambda s, row: (s + 0.1, (row[0] * (1 + s), row[1])))"
         ".batch(BATCH)"
+    ),
+    "tf_data_csv": _CSV,
+    "tf_data_shuffled_twice": _tf_data("data.shuffle(48).shuffle(9).batch(BATCH)"),
+    "tf_data_function_between": _IN_PYTHON,
+    "tf_data_parts": _tf_data(
+        "data.take(24).shuffle(24).concatenate(data.skip(24).shuffle(24)).batch(BATCH)"
+    ),
+    "tf_data_captured": _tf_data(_CAPTURED.format("data.shuffle(20)")),
+    "tf_data_captured_cache": _tf_data(_CAPTURED.format("data.shuffle(20).cache()")),
+    "tf_data_any_order": _tf_data(
+        "data.interleave(lambda a, b: tf.data.Dataset.from_tensors((a, b)),"
+        " num_parallel_calls=2, deterministic=False).batch(BATCH)"
+    ),
+    "tf_data_swallowed_random": _tf_data(
+        "data.map(lambda a, b: (a + tf.random.normal([6]), b)).shuffle(99).batch(BATCH)"
+    ),
+    "from_generator_swallowed": _from_generator(
+        f"order = np.random.permutation(len(x)){_EACH}", stages=".shuffle(99).batch(BATCH)"
     ),
     "generator": _GENERATOR,
     "generator_shuffles": _GENERATOR_SHUFFLES,
