@@ -201,8 +201,12 @@ class Input:
             input_state.fast_forward(self.iterator, saved["drawn"], self.told.append)
         else:
             fresh = FreshIterator.of(self.iterator)
-            is_begun = saved["drawn"] > saved["redrawn"]
-            input_state.begin_late_shuffles(self.dataset, saved["created"] - 1, is_begun=is_begun)
+            input_state.begin_late_shuffles(
+                self.dataset,
+                saved["created"] - 1,
+                is_begun=saved["drawn"] > saved["redrawn"],
+                is_past_first_part=not private.is_in_first_part(bytes(arrays[ITERATOR_TENSOR])),
+            )
             self.iterator = input_state.restore_iterator(
                 fresh,
                 bytes(arrays[ITERATOR_TENSOR]),
@@ -453,6 +457,10 @@ LATE: dict[str, tuple[int, Callable[[], Any]]] = {
     "swallowed by another": (BATCHES, lambda: rows().shuffle(24).shuffle(99)),
     "behind two": (BATCHES, lambda: rows().shuffle(24).shuffle(9).map(lambda x: x).shuffle(6)),
     "in parts": (2 * BATCHES, lambda: rows().shuffle(24).concatenate(rows().shuffle(24))),
+    "in a small part": (
+        BATCHES + 1,
+        lambda: rows().shuffle(9).concatenate(rows().take(4).shuffle(4)),
+    ),
     "in the last part": (2 * BATCHES, lambda: rows().concatenate(rows().shuffle(24))),
 }
 

@@ -277,16 +277,19 @@ def _level_of(dataset: Any, refused_op: str | None) -> Exactness:
     return fit_level.level_of(drawing, "") if drawing else EXACT
 
 
-def begin_late_shuffles(dataset: Any, readings: int, *, is_begun: bool = False) -> None:
+def begin_late_shuffles(
+    dataset: Any, readings: int, *, is_begun: bool = False, is_past_first_part: bool = False
+) -> None:
     """Has shuffles count `readings` that do not begin with an iterator over the whole pipeline.
 
-    `is_begun`: the saved run has drawn the first element of one reading more.
+    `is_begun`: the saved run has drawn the first element of one reading more;
+    `is_past_first_part`: it was in the last part of a concatenation there, or behind it.
     """
     for each in pipeline.shuffles_behind_another(dataset):
         for _ in range(readings + is_begun):
             iter(each)
     for each in pipeline.shuffles_in_later_parts(dataset):
-        for _ in range(readings):
+        for _ in range(readings + is_past_first_part):
             iter(each)
 
 

@@ -19,7 +19,7 @@ from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffle
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.link.settings import Settings
-from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow import pipeline, private, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 
 _SPLIT_SEQUENCE = not_exact(
@@ -205,8 +205,12 @@ class TrainingInput:
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
-            is_begun = described["drawn"] > described["redrawn"]
-            input_state.begin_late_shuffles(self.dataset, created - 1, is_begun=is_begun)
+            input_state.begin_late_shuffles(
+                self.dataset,
+                created - 1,
+                is_begun=described["drawn"] > described["redrawn"],
+                is_past_first_part=not private.is_in_first_part(data),
+            )
             iterator = input_state.restore_iterator(
                 fresh,
                 data,

@@ -104,7 +104,9 @@ class ValidationInput:
         is_counted = buffers.is_reduced(self.data) or pipeline.share_a_shuffle(self.data, training)
         if self._saved_state and not is_counted:
             fresh = FreshIterator.of(iter(self.data))
-            input_state.begin_late_shuffles(self.data, self._created - 1, is_begun=True)
+            input_state.begin_late_shuffles(
+                self.data, self._created - 1, is_begun=True, is_past_first_part=True
+            )
             input_state.restore_iterator(
                 fresh, self._saved_state, self._created, lambda: iter(self.data)
             )

@@ -307,7 +307,13 @@ def serialize_iterator(iterator: Any) -> bytes:
 
 
 _SEED_COUNT = re.compile(rb"[\x20-\x7e]*num_random_samples")
+_FIRST_PART = b"Concatenate[0]"
 _LATER_PART = re.compile(rb"Concatenate\[[1-9]")
+
+
+def is_in_first_part(state: bytes) -> bool:
+    """Whether an iterator over a concatenation has not come to its second dataset."""
+    return _FIRST_PART in state and not _LATER_PART.search(state)
 
 
 def sets_all_seeds(state: bytes, fresh: bytes) -> bool:
