@@ -102,6 +102,12 @@ def read(path: Path) -> JournalText:
     return JournalText(tuple(entries), damaged)
 
 
+def first_of(path: Path, kind: type[_Event]) -> Entry | None:
+    """Read no further than to the first one."""
+    entries = filter(None, map(decode, _lines(path)))
+    return next((each for each in entries if isinstance(each.event, kind)), None)
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     try:
         with open_regular(path) as file:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pitstop import steps
 from pitstop.engine.step_recorder import StepRecorder, began_seconds
-from pitstop.events import Event, Notice
+from pitstop.events import Event, FitStarted, Notice
+from pitstop.journal import Entry, encode
 from pitstop.steps import StepRecord
 from tests.store.samples import lowered
 
@@ -60,6 +61,15 @@ def test_when_earlier_attempts_began(tmp_path: Path) -> None:
         StepRecorder(tmp_path / number, lambda _: None).record(record(1))
     (tmp_path / "4").mkdir()
     assert began_seconds(tmp_path / "4") == 1.7e9
+
+
+def test_a_fit_begins_before_its_first_step(tmp_path: Path) -> None:
+    folder = tmp_path / "attempts" / "2"
+    folder.mkdir(parents=True)
+    entries = [Entry(1.6e9, 1, FitStarted(0, 1, 1)), Entry(1.8e9, 2, FitStarted(0, 1, 1))]
+    (tmp_path / "journal.jsonl").write_bytes(b"".join(map(encode, entries)))
+    assert began_seconds(folder) == 1.6e9
+    assert began_seconds(folder.with_name("1")) == float("inf")
 
 
 def test_a_first_attempt_has_none_before_it(tmp_path: Path) -> None:

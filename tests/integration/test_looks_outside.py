@@ -40,6 +40,22 @@ def test_what_is_read_back_is_named(
     assert named in known.reason
 
 
+def test_what_an_attempt_left_that_had_saved_nothing_is_named(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    options = ("--every", "1000steps")
+    run = KerasRun(tmp_path, "looks_outside.py", ("files",), options, interpreter=forked)
+    assert run.attempt("--die-at-step", "24", "--overhead", "0.0001%").returncode == _KILLED
+    for path in (tmp_path / "run" / "checkpoints").glob("*"):
+        shutil.rmtree(path)
+    assert run.attempt().returncode == 0
+    assert not run.events(Restored)
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert "file-" in known.reason
+    assert "has left" in known.reason
+
+
 def test_a_file_that_a_later_training_overwrote_is_not_what_an_earlier_one_left(
     tmp_path: Path, forked: Interpreter
 ) -> None:

@@ -30,6 +30,7 @@ _LARGEST_INPUT_BYTES = 1 << 20
 OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _MOST_KEPT_BYTES = 1 << 25
 _BEHIND = "an earlier attempt wrote to after the restored state"
+_LEFT = "an earlier attempt has left, of which no state was saved"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
@@ -317,7 +318,8 @@ class EarlierFiles:
 
     def _tell(self, path: str, words: str = "") -> None:
         doubt, is_anew = self._doubt, self._lacks_content(path)
-        words = words or (_BEGUN_ANEW if is_anew else _BEHIND)
+        behind = _LEFT if self._since_seconds == self._began_seconds else _BEHIND
+        words = words or (_BEGUN_ANEW if is_anew else behind)
         self._doubt = None
         self.looks.end()
         if doubt is not None:

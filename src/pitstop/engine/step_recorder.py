@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pitstop.events import Event, NonFiniteLoss, Notice
+from pitstop import journal
+from pitstop.events import Event, FitStarted, NonFiniteLoss, Notice
 from pitstop.link.messages import VitalsReport
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
+from pitstop.store.run_folder import JOURNAL_FILE
 
 _Place = tuple[int, int, int]  # a step of the run, its epoch, and its number in that
 _Optimizer = Callable[[], dict[str, Any]]  # fields of `NonFiniteLoss`
@@ -47,10 +49,15 @@ class StepRecorder:
 
 @functools.cache
 def began_seconds(attempt_dir: Path) -> float:
-    """When the first of the attempts before this one had done a step; infinite if none had."""
+    """When the first of the attempts before this one began to train; infinite if none had."""
     others = (each for each in attempt_dir.parent.glob("*") if each.name != attempt_dir.name)
     found = (read_spaced(each / FILE_NAME, 2)[:1] for each in others)
-    return min((record.time_seconds for first in found for record in first), default=math.inf)
+    began = [record.time_seconds for first in found for record in first]
+    # A loop of the script's own is told behind its first steps, a `fit` before them.
+    fit = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, FitStarted)
+    if fit is not None and str(fit.attempt) != attempt_dir.name:
+        began.append(fit.time_seconds)
+    return min(began, default=math.inf)
 
 
 class LossWatch:

@@ -1,5 +1,6 @@
 """The training of this process: which `fit` runs, what it continues, what stopped it."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
@@ -186,6 +188,10 @@ class Training:
         if self.continuation is None:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.position.step)
+            began = began_seconds(self.session.attempt_dir)
+            if self.session.trainings.newest is None and began < math.inf:
+                # Nothing was saved, but files may be there.
+                EARLIER.watch(began, run.doubt, began)
         run.begin()
         OUTSIDE.begin(run.doubt)
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
