@@ -9,7 +9,7 @@ from pathlib import Path
 IMPORTS_FILE = "imports.json"
 """Its name in the folder of an attempt: names and files of the modules, in order of import."""
 
-_LIBRARIES = frozenset(
+LIBRARIES = frozenset(
     {"tensorflow", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "matplotlib"}
     | {"h5py", "PIL", "tensorflow_datasets", "tensorflow_hub", "tensorflow_probability"}
 )
@@ -51,7 +51,7 @@ def _conditions() -> tuple[dict[str, str], set[int]]:
 def _modules() -> Iterator[tuple[str, str]]:
     for name, module in list(sys.modules.items()):
         file = getattr(getattr(module, "__spec__", None), "origin", None)
-        if file and name.partition(".")[0] in _LIBRARIES:
+        if file and name.partition(".")[0] in LIBRARIES:
             yield name, file
 
 

@@ -10,9 +10,13 @@ _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
+def is_installed(file: str) -> bool:
+    return any(folder in file for folder in _INSTALLED)
+
+
 def is_of_program(file: str) -> bool:
     """Whether a file is in the package of `python -m package`, or of a console script."""
-    if not any(folder in file for folder in _INSTALLED):
+    if not is_installed(file):
         return False
     package = package_of(tuple(sys.orig_argv[1:]))
     ends = (os.sep, ".py") if package else ()

@@ -99,7 +99,7 @@ def namespace(file: str, scope: dict[str, Any]) -> Namespace:
     found = _NAMESPACES.get(id(scope))
     if found is None:
         name = str(scope.get("__name__") or Path(file).name)
-        taken = {each.__name__ for each in _NAMESPACES.values()}
+        taken = sys.modules.keys() | {each.__name__ for each in _NAMESPACES.values()}
         numbered = (f"{name}#{number}" for number in itertools.count(2))
         free = next(each for each in itertools.chain([name], numbered) if each not in taken)
         found = _NAMESPACES[id(scope)] = Namespace(free, scope)

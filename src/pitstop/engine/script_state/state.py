@@ -60,7 +60,10 @@ class ScriptState:
         self._modules, self._loaded = reachable.user_modules(), len(sys.modules)
         self._input = dict(data)
         self._settings = fingerprint.of_process()
-        walks = [self._walk(rest), self._walk(self._input)]
+        walks = self._walks(rest)
+        while found := walks[0].own.packages | walks[1].own.packages:
+            self._modules |= found
+            walks = self._walks(rest)
         self._of_rest, self._of_input = (walk.nodes for walk in walks)
         self._is_complete = all(walk.is_complete for walk in walks)
         self._unreadable = walks[0].unreadable | walks[1].unreadable
@@ -72,6 +75,9 @@ class ScriptState:
             for name, each in objects
             if script_random.is_kept(each)
         }
+
+    def _walks(self, rest: Mapping[str, Any]) -> list[Walk]:
+        return [self._walk(rest), self._walk(self._input)]
 
     def _walk(self, roots: Mapping[str, Any]) -> Walk:
         walk = Walk(self._library, self._names, self._modules)

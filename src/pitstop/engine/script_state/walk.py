@@ -3,7 +3,6 @@
 import functools
 import inspect
 import logging
-import sys
 import types
 import weakref
 from collections import deque
@@ -20,7 +19,7 @@ from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, name_of_function, named_class
-from pitstop.engine.witness import is_of_script
+from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 
 MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
@@ -75,6 +74,8 @@ class Walk:
         self._library = library
         self._names = names
         self._modules = modules
+        self.own = Ownership(modules)
+        self._is_given = True  # what is met now, to Keras
         self._waiting: deque[tuple[str, Any, Node | None]] = deque()
         self._followed: dict[int, Any] = {}
         # By class: most objects of a large model are of few.
@@ -97,6 +98,7 @@ class Walk:
                 self._give_up(name, value, error)
 
     def _look(self, name: str, value: Any, node: Node | None) -> None:
+        self._is_given = type(value).__module__.startswith(FRAMEWORKS)
         if node is not None:
             node.content = self._content(name, node.kind, value)
         is_known = self._known is not None and name in self._known
@@ -149,9 +151,13 @@ class Walk:
     def _kind_of(self, value: Any) -> str:
         kind = type(value)
         if issubclass(kind, types.FunctionType):
-            return "function" if _is_users(inspect.unwrap(value)) else ""
+            function = inspect.unwrap(value)
+            self.own.meet(function.__module__, is_given=self._is_given)
+            return "function" if self.own.has(function) else ""
         if issubclass(kind, type):
-            return "class" if self._is_own(value) and value.__module__ in self._modules else ""
+            self.own.meet(value.__module__, is_given=self._is_given)
+            is_own = self._is_own(value) and value.__module__ in self._modules
+            return "class" if is_own else ""
         found = self._kinds.get(kind)
         if found is None:
             found = self._kinds[kind] = self._kind_of_objects(kind)
@@ -163,7 +169,13 @@ class Walk:
             return "elsewhere" if self._library.script_fields(value) is None else found
         return found
 
+    def _is_own(self, kind: type) -> bool:
+        if self.own.is_in_no_module(kind):
+            self.unreadable[kind.__name__] = f"{kind.__name__} (a class in no module)"
+        return self.own.has_class(kind)
+
     def _kind_of_objects(self, kind: type) -> str:
+        self.own.meet(kind.__module__, is_given=self._is_given)
         if issubclass(kind, script_random.KINDS):
             return "generator"
         if collection := holder.kind_of(kind):
@@ -208,7 +220,7 @@ class Walk:
         if kind in holder.FIELDS:
             fields = self._fields_of(kind, value).items()
             content = {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
-            if kind == "function" and _is_users(value):
+            if kind == "function" and self.own.has(value):
                 content["__code__"] = Opaque("the code or the defaults", fingerprint.of_code(value))
             return content
         items = holder.items_of(value)
@@ -220,7 +232,7 @@ class Walk:
 
     def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
         if kind == "function":
-            if _is_users(value):
+            if self.own.has(value):
                 left_out = self._library.own_names(types.FunctionType)
                 own = {key: each for key, each in vars(value).items() if key not in left_out}
                 return reachable.cells_of(value) | own
@@ -286,43 +298,26 @@ class Walk:
             yield from self._behind_library(name, value, None)
         else:
             if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+                self.own.meet(value.gi_frame.f_globals.get("__name__"), is_given=True)
                 yield from self._behind_code(value.gi_code, value.gi_frame.f_globals)
             yield from reachable.references(name, value, self._modules, is_open=False)
 
     def _behind_function(self, name: str, function: types.FunctionType) -> Iterator[Reference]:
-        if _is_users(function):
+        if self.own.has(function):
             yield from self._behind_code(function.__code__, function.__globals__)
         yield from enumerate_values(name, function.__defaults__ or ())
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
     def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
-        if not is_of_script(code, scope):
+        if not self.own.has_code(code, scope):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
-        if owner := self._owner_of(code, scope):
-            self._note_globals(owner, named, stored)
+        self._note_globals(self.own.module_of(code, scope), named, stored)
         for module in reachable.modules_in(scope, named):
+            self.own.meet(module.__name__, is_given=False)
             self._note_globals(module, named, stored)
             if module is logging:
                 yield from reachable.loggers()
-
-    def _owner_of(self, code: types.CodeType, scope: dict[str, Any]) -> types.ModuleType | None:
-        """The module that has these globals; None where another one has its name."""
-        owner: Any = self._modules.get(str(scope.get("__name__")))
-        if owner is None:
-            owner = reachable.namespace(code.co_filename, scope)
-            self._modules[owner.__name__] = owner
-        return owner if vars(owner) is scope else None
-
-    def _is_own(self, kind: type) -> bool:
-        """Whether it is a class of the script, be it in no module."""
-        for base in kind.__mro__[:-1]:
-            if base.__module__ in ("builtins", "__main__") or base.__module__ not in sys.modules:
-                for each in filter(_is_users, vars(base).values()):
-                    self._owner_of(each.__code__, each.__globals__)
-                    if base.__module__ == "builtins":
-                        self.unreadable[kind.__name__] = f"{kind.__name__} (a class in no module)"
-        return reachable.is_of(kind, self._modules)
 
     def _note_globals(
         self, module: types.ModuleType, named: frozenset[str], stored: frozenset[str]
@@ -374,10 +369,6 @@ class Walk:
 
 def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
-
-
-def _is_users(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and is_of_script(value.__code__, value.__globals__)
 
 
 def _code_in(value: Any) -> tuple[Any, ...]:

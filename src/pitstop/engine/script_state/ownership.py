@@ -1,0 +1,104 @@
+"""Which code counts as the script's: its modules, and installed packages that train with Keras."""
+
+import sys
+import types
+from typing import Any
+
+from pitstop.engine import reachable
+from pitstop.engine.library_imports import LIBRARIES
+from pitstop.engine.program import is_installed
+from pitstop.engine.witness import is_of_script
+
+FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
+_KNOWN = LIBRARIES | {
+    *("pitstop", "wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim", "tensorboard"),
+    *("tensorflow_addons", "tensorflow_io", "tensorflow_text", "keras_cv", "keras_hub"),
+    *("keras_nlp", "keras_tuner", "kerastuner", "transformers", "datasets", "huggingface_hub"),
+    *("optuna", "optuna_integration", "ray", "horovod", "tqdm", "rich", "absl", "google", "grain"),
+    *("cv2", "imgaug", "albumentations", "skimage", "imageio", "polars", "pyarrow", "dask"),
+    *("jax", "torch", "torchvision", "numba", "wrapt", "optree", "ml_dtypes", "pytest", "IPython"),
+}
+"""Packages whose globals and classes hold nothing that a training continues with."""
+
+
+class Ownership:
+    """What one walk takes for the script's."""
+
+    def __init__(self, modules: dict[str, Any]) -> None:
+        self.packages: dict[str, types.ModuleType] = {}
+        """Modules of installed packages that the next walk has to take for the script's."""
+        self._modules = modules
+        self._asked: set[tuple[str | None, bool]] = set()
+
+    def has(self, value: Any) -> bool:
+        return isinstance(value, types.FunctionType) and self.has_code(
+            value.__code__, value.__globals__
+        )
+
+    def has_code(self, code: types.CodeType, scope: dict[str, Any]) -> bool:
+        if is_of_script(code, scope):
+            return True
+        owner = self._modules.get(str(scope.get("__name__")))
+        return owner is not None and vars(owner) is scope
+
+    def has_class(self, kind: type) -> bool:
+        for base in kind.__mro__[:-1]:
+            self.meet(base.__module__, is_given=False)
+            if base.__module__ in ("builtins", "__main__") or base.__module__ not in sys.modules:
+                for each in filter(self.has, vars(base).values()):
+                    self.module_of(each.__code__, each.__globals__)
+        return reachable.is_of(kind, self._modules)
+
+    def is_in_no_module(self, kind: type) -> bool:
+        """Whether a function of the script made it, and it says nothing of that."""
+        unplaced = [base for base in kind.__mro__[:-1] if base.__module__ == "builtins"]
+        return any(self.has(each) for base in unplaced for each in vars(base).values())
+
+    def module_of(self, code: types.CodeType, scope: dict[str, Any]) -> types.ModuleType:
+        """The module that has these globals, be it no registered one."""
+        owner: types.ModuleType | None = self._modules.get(str(scope.get("__name__")))
+        if owner is None or vars(owner) is not scope:
+            owner = reachable.namespace(code.co_filename, scope)
+            self._modules[owner.__name__] = owner
+        return owner
+
+    def meet(self, module: str | None, *, is_given: bool) -> None:
+        """Counts the package of a module that a training leads to.
+
+        It is built on Keras, or `is_given`: Keras holds something of it.
+        """
+        asked = (module, is_given)
+        if not module or asked in self._asked:
+            return
+        self._asked.add(asked)
+        if module not in self._modules and _is_of_an_unknown_package(module):
+            found = _modules_of(module.partition(".")[0])
+            if is_given or any(map(_uses_keras, found.values())):
+                self.packages |= found
+
+
+def _is_of_an_unknown_package(module: str) -> bool:
+    found = sys.modules.get(module)
+    file = vars(found).get("__file__") if issubclass(type(found), types.ModuleType) else None
+    is_known = module.partition(".")[0] in _KNOWN
+    return not is_known and isinstance(file, str) and is_installed(file)
+
+
+def _modules_of(package: str) -> dict[str, types.ModuleType]:
+    return {
+        name: module
+        for name, module in sorted(sys.modules.items())
+        if name.partition(".")[0] == package and issubclass(type(module), types.ModuleType)
+    }
+
+
+def _uses_keras(module: types.ModuleType) -> bool:
+    for value in list(vars(module).values()):
+        kind = type(value)
+        if issubclass(kind, types.ModuleType):
+            home = vars(value).get("__name__")
+        else:
+            home = value.__module__ if issubclass(kind, type | types.FunctionType) else ""
+        if f"{home}.".startswith(FRAMEWORKS):
+            return True
+    return False
