@@ -47,6 +47,7 @@ class FitPosition:
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     run.doubt(APPENDED.settle())
     encoder = Encoder("python/")
+    run.path_of.free_unheld()
     held = REGISTRY.hold(run.path_of)
     input_json, input_tensors = run.input.capture(encoder)
     validation_json, validation_tensors = run.validation.capture(encoder)

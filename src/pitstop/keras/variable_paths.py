@@ -1,5 +1,6 @@
 """The variables of a `fit` by the names that Keras gives them; and those of other models."""
 
+import gc
 import weakref
 from typing import Any
 
@@ -47,6 +48,7 @@ class VariablePaths:
         self._model = model
         self._paths: dict[int, str] = {}
         self._created = -1
+        self._freed = REGISTRY.created
 
     def __call__(self, variable: Any) -> str:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
@@ -58,6 +60,12 @@ class VariablePaths:
                 for each in names.model_variables(self._model)
             }
         return self._paths.get(id(variable), "")
+
+    def free_unheld(self) -> None:
+        """Frees models that callbacks have made and no longer hold: Python would do so later."""
+        since, self._freed = self._freed, REGISTRY.created
+        if any(not self(each) for each in REGISTRY.living(since)):
+            gc.collect()
 
 
 class OtherVariables:

@@ -136,6 +136,11 @@ class VariableRegistry:
     def created(self) -> int:
         return len(self._created)
 
+    def living(self, since: int) -> Iterator[Any]:
+        """Those that exist, without the first `since` that were created."""
+        if since < self.created:
+            yield from (variable for index, _, variable in self._living() if index >= since)
+
     def indices(self) -> dict[int, int]:
         return {id(variable): index for index, _, variable in self._living()}
 
