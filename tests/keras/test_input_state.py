@@ -203,7 +203,7 @@ class Input:
             fresh = FreshIterator.of(self.iterator)
             input_state.begin_late_shuffles(
                 self.dataset,
-                saved["created"] - 1,
+                saved["readings"],
                 is_begun=saved["drawn"] > saved["redrawn"],
                 is_past_first_part=not private.is_in_first_part(bytes(arrays[ITERATOR_TENSOR])),
             )
@@ -474,10 +474,9 @@ def test_shuffles_that_begin_later_than_their_iterator_go_on_with_their_own_seed
     batches, make = LATE[name]
     drawn = min(drawn, batches)
     stopped = Input(lambda: TFDatasetAdapter(make().batch(4)), mode)
-    for count in (batches, drawn):
+    for count in (batches, 0, drawn):
         stopped.create()
         stopped.draw(count)
-        stopped.state.drawn = count
     saved, arrays = stopped.save()
     assert saved["replay"] is (mode is InputMode.REPLAY)
     resumed = Input(lambda: TFDatasetAdapter(make().batch(4)), mode)

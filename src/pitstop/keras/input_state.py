@@ -142,6 +142,7 @@ class InputState:
     anew: bool = False  # a resume starts at the first row: workers of a cluster read the input
     drawn: int = 0  # batches drawn from the present iterator
     created: int = 0  # iterators created so far; each advances the shuffle's seed stream
+    readings: int = 0  # how many of them, the present one aside, a batch was drawn from
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None for other adapters
@@ -185,6 +186,7 @@ class InputState:
         self.variables = [each.numpy() for each in stage_functions.variables_of(self.dataset)]
 
     def created_one(self) -> None:
+        self.readings += self.drawn > 0
         self.created += 1
         self.drawn = 0
 
@@ -202,6 +204,7 @@ class InputState:
             "drawn": self.drawn,
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
+            "readings": self.readings,
             "random": encoder.encode(self.random),
             "variables": encoder.encode(self.variables),
             "level": [self.level.level, self.level.reason],
@@ -250,6 +253,7 @@ class InputState:
             self.level = Exactness(*saved["level"])
         self.drawn = saved["drawn"]
         self.created = saved["created"]
+        self.readings = saved["readings"]
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
 
@@ -299,7 +303,7 @@ def prepare_replay(
     if kind_of(adapter) in _NATIVE:
         for _ in range(saved["created"] - 1):
             iter(dataset)
-        begin_late_shuffles(pipeline.of_one_device(dataset), saved["created"] - 1)
+        begin_late_shuffles(pipeline.of_one_device(dataset), saved["readings"])
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)
     variables = stage_functions.variables_of(pipeline.of_one_device(dataset))

@@ -207,7 +207,7 @@ class TrainingInput:
             fresh, created = self._first_iterator(), described["created"]
             input_state.begin_late_shuffles(
                 self.dataset,
-                created - 1,
+                described["readings"],
                 is_begun=described["drawn"] > described["redrawn"],
                 is_past_first_part=not private.is_in_first_part(data),
             )
