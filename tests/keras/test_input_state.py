@@ -488,6 +488,18 @@ def test_shuffles_that_begin_later_than_their_iterator_go_on_with_their_own_seed
     assert resumed.rest == stopped.rest
 
 
+def test_seeds_of_an_ended_shuffle_that_was_repeated_are_missed() -> None:
+    reader = Input(lambda: TFDatasetAdapter(rows().shuffle(24).repeat(2).batch(4)))
+    reader.create()
+    reader.draw(2)
+    reader.save()
+    assert reader.state.level.level == "exact"
+    reader.draw(2 * BATCHES - 2)
+    reader.state.anchor = None
+    reader.save()
+    assert reader.state.level.level == "not_exact"
+
+
 def from_rows() -> Any:
     spec = tf.TensorSpec(ROWS.shape[1:], ROWS.dtype)
     return tf.data.Dataset.from_generator(lambda: iter(ROWS), output_signature=spec)

@@ -18,7 +18,7 @@ from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.stage_functions import StatefulStage
 
-_REPEATED = (
+REPEATED = (
     "a shuffle() followed by repeat() draws several seeds per epoch, but a resume counts one per "
     "epoch; put repeat() before shuffle()"
 )
@@ -55,7 +55,7 @@ class LaterEpochs:
     @property
     def doubt(self) -> str:
         if self._repeats:
-            return _REPEATED
+            return REPEATED
         return _CACHED if self._caches_a_draw or self._state_moved else ""
 
 

@@ -152,6 +152,7 @@ class InputState:
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO  # how the user wants it to be saved
     anchor: IteratorCheckpoint | None = None  # the iterator's last state, None before the first
+    repeated: int = 0  # shuffles, where one of them begins nobody knows how often in a reading
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
@@ -174,6 +175,8 @@ class InputState:
         level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         state.by_replay = refused is not None
+        if pipeline.repeats_a_shuffle(dataset):
+            state.repeated = len(pipeline.drawn_stages(dataset))
         if source := stage_functions.source_not_restored(dataset):
             state.replay_from_now_on(f"TensorFlow does not restore the position in {source}")
         if not of_arrays and buffers.is_reduced(dataset):
@@ -236,6 +239,8 @@ class InputState:
             if self.level.level == "exact":
                 self.level = _level_of(self.dataset, stage_functions.op_of_refusal(error))
             return None
+        if len(private.seed_counts(data)) < self.repeated:
+            self.level = not_exact(fit_level.REPEATED)
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
         )

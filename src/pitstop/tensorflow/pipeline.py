@@ -68,7 +68,7 @@ def reads_again(dataset: Any) -> bool:
 def draws(dataset: Any) -> bool:
     """Whether a pipeline itself draws anew in each reading: an order, or random numbers."""
     drawing = any(stage.random_ops for stage in stateful_stages(dataset))
-    return drawing or any(map(_is_drawn, every_stage(dataset)))
+    return drawing or bool(drawn_stages(dataset))
 
 
 def _is_drawn(stage: Any) -> bool:
@@ -87,6 +87,10 @@ def repeats_a_shuffle(dataset: Any) -> bool:
     held = (each for stage in every_stage(dataset) for each in captured(stage))
     at_will = any(map(draws, held))
     return at_will or any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
+
+
+def drawn_stages(dataset: Any) -> list[Any]:
+    return [stage for stage in every_stage(dataset) if _is_drawn(stage)]
 
 
 def shuffles_behind_another(stage: Any, *, is_behind: bool = False) -> Iterator[Any]:

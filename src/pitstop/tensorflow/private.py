@@ -316,13 +316,17 @@ def is_in_first_part(state: bytes) -> bool:
     return _FIRST_PART in state and not _LATER_PART.search(state)
 
 
+def seed_counts(state: bytes) -> set[bytes]:
+    """Names of the shuffles whose seed counts an iterator's state has; none that have ended."""
+    return set(_SEED_COUNT.findall(state))
+
+
 def sets_all_seeds(state: bytes, fresh: bytes) -> bool:
     """Whether to restore a state sets the seed counts of all shuffles, as in a `fresh` iterator's.
 
-    It has none of a shuffle that has ended, and sets none of the ended parts of a concatenation.
+    It sets none of the ended parts of a concatenation.
     """
-    counted = set(_SEED_COUNT.findall(state))
-    return counted >= set(_SEED_COUNT.findall(fresh)) and not _LATER_PART.search(state)
+    return seed_counts(state) >= seed_counts(fresh) and not _LATER_PART.search(state)
 
 
 def restore_iterator(iterator: Any, state: bytes) -> None:
