@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -192,6 +193,23 @@ def test_a_leader_does_not_wait_for_ever_for_a_server_that_has_ended(tmp_path: P
     (tmp_path / "waits").touch()
     assert launched("0").returncode == 2
     assert launched("3").returncode == 3
+
+
+@pytest.mark.parametrize("task", ["worker", "ps"])
+def test_a_stop_of_one_that_has_not_reached_its_leader_ends_the_launch(
+    tmp_path: Path, task: str
+) -> None:
+    """Its chief would wait for it without end."""
+    (tmp_path / "script.py").write_text("import time; time.sleep(60)")
+    options = ("--workers", "1", "--ps", "1", "--run-dir", "run")
+    started = launch.start(tmp_path, "launch", *options, "--", sys.executable, "script.py")
+    members = tmp_path / "run" / "members"
+    for each in ("chief-0", "worker-0", "ps-0"):
+        launch.until((members / each / "run.json").exists)
+        launch.until(functools.partial(launch.events, members, AttemptStarted, each))
+    assert launch.call(members, "stop", f"{task}-0").returncode == 0
+    ended = launch.finish(started)
+    assert b"chief 0 was stopped because another member had ended" in ended.stderr
 
 
 @pytest.mark.parametrize("to_all", [True, False])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pitstop import journal
 from pitstop.cluster.spec import ASSEMBLING, EVALUATOR
 from pitstop.errors import PitstopError
-from pitstop.events import AttemptEnded, Notice
+from pitstop.events import AttemptEnded, Event, LeaderFound, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.journal import Journal
 from pitstop.launch.plan import Member
@@ -33,7 +33,7 @@ class MemberEnd(Frozen):
 
     `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others
     until then.  `leads`: its end ends the training.  `needed`: all end with it.  `idle`: that had
-    ended before.
+    ended before.  `alone`: it was stopped before it had reached its leader.
     `evaluates`: it may look for checkpoints for ever, and is no part of the training.
     """
 
@@ -44,6 +44,7 @@ class MemberEnd(Frozen):
     leads: bool = False
     needed: bool = False
     idle: bool = False
+    alone: bool = False
     evaluates: bool = False
 
     def __str__(self) -> str:
@@ -198,10 +199,12 @@ class MemberProcess:
         code = EXIT_SIGNALLED - returned if returned < 0 else returned
         if self._suspended:
             self._record_suspension()
-        states = self._ends_of_attempts(since_seconds)
+        happened = self._events(since_seconds)
+        states = [each.state for each in happened if isinstance(each, AttemptEnded)]
         # What is not saved keeps its own exit code when a request ended it.
         was_stopped = states[-1:] == [State.STOPPED.value]
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
+        followed = any(isinstance(each, LeaderFound) for each in happened)
         self.end = MemberEnd(
             code,
             failed=failed,
@@ -210,6 +213,7 @@ class MemberProcess:
             leads=self.member.leads,
             needed=self.member.needed,
             idle=code == EXIT_COMPLETED and not states,
+            alone=was_stopped and not (self.member.leads or followed),
             evaluates=self.member.name.startswith(EVALUATOR),
         )
         return self.end
@@ -223,10 +227,6 @@ class MemberProcess:
         with contextlib.suppress(OSError), Journal(path, max(attempts, default=1)) as record:
             record.append(Notice("member_suspended", message), durable=True)
 
-    def _ends_of_attempts(self, since_seconds: float) -> list[str]:
+    def _events(self, since_seconds: float) -> list[Event]:
         entries = journal.read(self.member.run_dir / JOURNAL_FILE).entries
-        return [
-            each.event.state
-            for each in entries
-            if isinstance(each.event, AttemptEnded) and each.time_seconds >= since_seconds
-        ]
+        return [each.event for each in entries if each.time_seconds >= since_seconds]

@@ -26,6 +26,7 @@ from pitstop.supervisor.stops.signals import (
 )
 
 _LOOK_SECONDS = 0.5
+_ALONE_SECONDS = 5.0
 _FOR_LEADER = ("server", "member", "monitored_session", "session")
 """The phases of members that can do nothing without their leader."""
 _SAVE_SECONDS = 60.0
@@ -161,6 +162,9 @@ class _Launcher:
         if member.member.needed and os.WIFSIGNALED(ended.wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
+        elif end.alone and any(each.member.stores for each in self._members):
+            # The chief waits for it without end, unless that was asked to stop as well.
+            self._dismiss_at = min(self._dismiss_at, time.monotonic() + _ALONE_SECONDS)
         elif end.leads or (member.member.stores and (end.failed or end.idle)):
             # Nobody can train without its variables; the leader may wait for it without end.
             lingers_until = time.monotonic() + self._request.linger_seconds
