@@ -29,7 +29,7 @@ _BIND_SECONDS = 30.0
 _FLUSH_SECONDS = 0.5
 _RETRY_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.1  # of a member, to reach its leader
-_LAST_RETRY_SECONDS = 2.0
+_LAST_RETRY_SECONDS = 0.5
 
 Objection = Callable[[JoinRequest], str]
 """Why a member may not join, or empty.  Called in the network's thread; pure."""
