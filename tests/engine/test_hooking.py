@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from pitstop.engine.hooking import Original, hook
+from tests.source_tree import modules
 
 
 class Owner:
@@ -39,3 +40,15 @@ def test_hooks_of_one_function_add_up_and_the_last_is_asked_first() -> None:
         hook(module, "find", look)
     assert module.find() == "found"
     assert asked == ["second", "first"]
+
+
+def test_an_argument_of_the_caller_may_have_the_name_of_one_of_ours() -> None:
+    """`CheckpointSaverHook(..., saver=...)` failed: what was put around it had a `saver`, too."""
+    open_names = [
+        f"{module.name}.{function.name}"
+        for module in modules()
+        for function in module.functions()
+        if function.args.vararg and function.args.kwarg
+        if any(each.arg == "original" for each in function.args.args)
+    ]
+    assert not open_names

@@ -74,7 +74,7 @@ class ExitWatch:
         self._on_kill(events.SIGNALLING[2], (self._pid, number), None)
         original(number)
 
-    def _exit(self, how: str, original: Original, *arguments: Any, **named: Any) -> Any:
+    def _exit(self, how: str, original: Original, /, *arguments: Any, **named: Any) -> Any:
         self._tell(how, next(iter((*arguments, *named.values())), None))
         return original(*arguments, **named)
 

@@ -84,7 +84,7 @@ class Instrumentation:
             private.on_traced_op({OpKind.RANDOM: self.note_random_op})
 
     def _led_fit(self, original: Original) -> Callable[..., Any]:
-        def fit(model: Any, *args: Any, **kwargs: Any) -> Any:
+        def fit(model: Any, /, *args: Any, **kwargs: Any) -> Any:
             training = self.begin()
             if training is None:
                 return original(model, *args, **kwargs)
@@ -119,7 +119,7 @@ def of_process(socket_path: str) -> Instrumentation:
 def before(observe: Callable[..., None]) -> Around:
     observe = observing(spoils=True)(observe)
 
-    def around(training: Training, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def around(training: Training, original: Original, /, *args: Any, **kwargs: Any) -> Any:
         observe(training, *args, **kwargs)
         return original(*args, **kwargs)
 
@@ -129,7 +129,7 @@ def before(observe: Callable[..., None]) -> Around:
 def after(observe: Callable[..., None]) -> Around:
     observe = observing(spoils=True)(observe)
 
-    def around(training: Training, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def around(training: Training, original: Original, /, *args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
         observe(training, *args, **kwargs)
         return result

@@ -117,7 +117,7 @@ def _watching(model: Any) -> Iterator[_Seen]:
     call_layer = layers.__call__
     compute_loss = model.compute_loss
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: Any, /, *args: Any, **kwargs: Any) -> Any:
         outputs = call_layer(layer, *args, **kwargs)
         if layer is not model:
             kind = type(layer).__name__

@@ -291,6 +291,7 @@ def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     def train(
         original: Original,
         model: Any,
+        /,
         x: Any,
         y: Any = None,
         sample_weight: Any = None,

@@ -92,7 +92,7 @@ class Training:
 
     # -- a fit begins and ends -----------------------------------------------------
 
-    def fit(self, original: Original, model: Any, *args: Any, **kwargs: Any) -> Any:
+    def fit(self, original: Original, model: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
         if self.session.snapshots.stopped:
             return self._train_nothing(model)

@@ -58,7 +58,7 @@ def _watch_coordinators(recorder: Recorder) -> None:
     SCHEDULE.watch(owner.join, recorder.fetched)
     closures, done = Closures(SCHEDULE), owner.done
 
-    def construct(original: Original, coordinator: Any, *args: Any, **kwargs: Any) -> None:
+    def construct(original: Original, coordinator: Any, /, *args: Any, **kwargs: Any) -> None:
         # Threads that send closures begin in it.
         recorder.coordinates(closures)
         original(coordinator, *args, **kwargs)
@@ -122,7 +122,7 @@ def _remove(original: Original, path: Any) -> None:
 
 
 def _open_h5(
-    original: Original, file: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any
+    original: Original, file: Any, /, name: Any, mode: str = "r", *args: Any, **kwargs: Any
 ) -> None:
     if mode in ("r", "r+", "a") and isinstance(name, str | os.PathLike):
         EARLIER.note(str(name), is_only_read=mode == "r")

@@ -44,7 +44,7 @@ def reduce() -> None:
 def _read_less_ahead(kind: Any, name: str) -> None:
     signature = inspect.signature(kind.__init__)
 
-    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
+    def make(original: Original, stage: Any, /, *args: Any, **kwargs: Any) -> None:
         bound = signature.bind(stage, *args, **kwargs)
         if bound.arguments[name] != 1:
             bound.arguments[name] = 1
@@ -55,7 +55,7 @@ def _read_less_ahead(kind: Any, name: str) -> None:
 
 
 def _make_cache(
-    original: Original, stage: Any, input_dataset: Any, *args: Any, **kwargs: Any
+    original: Original, stage: Any, /, input_dataset: Any, *args: Any, **kwargs: Any
 ) -> None:
     original(stage, input_dataset, *args, **kwargs)
     if _keeps_what_is_read_again(stage):

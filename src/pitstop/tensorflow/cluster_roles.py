@@ -49,14 +49,14 @@ def _hook_at(path: str, method: str, around: Around) -> None:
 
 
 def _before(
-    supervisor: Supervisor, role: str, original: Original, *args: Any, **kwargs: Any
+    supervisor: Supervisor, role: str, original: Original, /, *args: Any, **kwargs: Any
 ) -> Any:
     supervisor.take(role, {}, "")
     return original(*args, **kwargs)
 
 
 def _after(
-    supervisor: Supervisor, role: str, find: _Find, original: Original, *args: Any, **kwargs: Any
+    supervisor: Supervisor, role: str, find: _Find, original: Original, /, *args: Any, **kwargs: Any
 ) -> None:
     original(*args, **kwargs)
     supervisor.take(role, *_found(find, args[0]))
@@ -71,7 +71,9 @@ def _in_place_of_join(supervisor: Supervisor, original: Original, server: Any) -
     return original(server)
 
 
-def _around_strategy(supervisor: Supervisor, original: Original, *args: Any, **kwargs: Any) -> None:
+def _around_strategy(
+    supervisor: Supervisor, original: Original, /, *args: Any, **kwargs: Any
+) -> None:
     given = (*args[1:], *kwargs.values())
     resolvers = (each for each in given if hasattr(each, "cluster_spec"))
     _take(supervisor, ASSEMBLING, next(resolvers, None))

@@ -48,7 +48,7 @@ def is_drawing() -> bool:
 def on_draw(notify: Callable[[Any], None]) -> None:
     notify = observing(spoils=True)(notify)
 
-    def draw(original: Original, iterator: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(original: Original, iterator: Any, /, *args: Any, **kwargs: Any) -> Any:
         if _drawing.now or tf.executing_eagerly():
             return original(iterator, *args, **kwargs)
         notify(iterator)

@@ -30,7 +30,7 @@ def watch(supervisor: Supervisor) -> None:
     hook(older, "latest_checkpoint", functools.partial(_look, supervisor))
 
 
-def _begin(supervisor: Supervisor, original: Original, *args: Any, **kwargs: Any) -> Any:
+def _begin(supervisor: Supervisor, original: Original, /, *args: Any, **kwargs: Any) -> Any:
     _seen.clear()
     supervisor.take(EVALUATOR, {}, "")
     return original(*args, **kwargs)

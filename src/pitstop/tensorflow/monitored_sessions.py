@@ -79,7 +79,7 @@ def watch(supervisor: Supervisor) -> None:
             hook(session, method, _close)
 
 
-def _listen(original: Original, saver: Any, *args: Any, **kwargs: Any) -> None:
+def _listen(original: Original, saver: Any, /, *args: Any, **kwargs: Any) -> None:
     if (call := _bound(original, saver, *args, **kwargs)) is not None:
         folder = _folders[saver] = str(call.arguments.get("checkpoint_dir"))
         listeners = call.arguments.get("listeners") or ()
@@ -89,7 +89,7 @@ def _listen(original: Original, saver: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _open(
-    supervisor: Supervisor, original: Original, session: Any, *args: Any, **kwargs: Any
+    supervisor: Supervisor, original: Original, session: Any, /, *args: Any, **kwargs: Any
 ) -> None:
     supervisor.take("monitored_session", {}, "")
     call = _bound(original, session, *args, **kwargs)
@@ -124,14 +124,14 @@ def _should_stop(original: Original, session: Any) -> Any:
     return ended
 
 
-def _run(original: Original, session: Any, *args: Any, **kwargs: Any) -> Any:
+def _run(original: Original, session: Any, /, *args: Any, **kwargs: Any) -> Any:
     course = _courses.get(session)
     if course is not None and course.is_due(asked=False):
         course.leave(session.close)
     return original(session, *args, **kwargs)
 
 
-def _close(original: Original, session: Any, *args: Any) -> Any:
+def _close(original: Original, session: Any, /, *args: Any) -> Any:
     course = _courses.get(session)
     if course is not None and course.left:
         return None
@@ -142,7 +142,7 @@ def _close(original: Original, session: Any, *args: Any) -> Any:
     return ended
 
 
-def _bound(original: Original, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
+def _bound(original: Original, /, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
     """The arguments of a call by name; None for a wrong call, which itself raises the error."""
     try:
         return inspect.signature(original).bind(*args, **kwargs)

@@ -225,7 +225,7 @@ def _note(folder: Path) -> None:
 
 
 def _open(
-    supervisor: Supervisor, original: Original, session: Any, *args: Any, **kwargs: Any
+    supervisor: Supervisor, original: Original, session: Any, /, *args: Any, **kwargs: Any
 ) -> None:
     original(session, *args, **kwargs)
     maker = str(sys._getframe(_CALLER).f_globals.get("__name__", ""))
@@ -241,7 +241,7 @@ def _loop_of(session: Any) -> _Loop | None:
     return loop if threading.current_thread() is threading.main_thread() else None
 
 
-def _run(original: Original, session: Any, *args: Any, **kwargs: Any) -> Any:
+def _run(original: Original, session: Any, /, *args: Any, **kwargs: Any) -> Any:
     if (loop := _loop_of(session)) is None:
         return original(session, *args, **kwargs)
     loop.look(args[0] if args else kwargs.get("fetches"))
@@ -259,7 +259,7 @@ def _close(original: Original, session: Any) -> None:
     original(session)
 
 
-def _save(original: Original, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> Any:
+def _save(original: Original, saver: Any, /, sess: Any, *args: Any, **kwargs: Any) -> Any:
     if sess is None or (loop := _loops.get(sess)) is None:
         return original(saver, sess, *args, **kwargs)
     with loop.aside():
@@ -279,7 +279,7 @@ def _restore(original: Original, saver: Any, sess: Any, save_path: Any) -> None:
     loop.restored = saver, os.fsdecode(save_path)
 
 
-def _find(original: Original, *args: Any, **kwargs: Any) -> Any:
+def _find(original: Original, /, *args: Any, **kwargs: Any) -> Any:
     folder = args[0] if args else kwargs.get("checkpoint_dir")
     trains = process_session.current() is not None
     if isinstance(folder, str | bytes | os.PathLike) and not trains:

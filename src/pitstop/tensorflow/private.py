@@ -94,7 +94,7 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
     """Calls `notify` with every resource variable once it is initialised, not with reads of it."""
     notify = observing(spoils=True)(notify)
 
-    def create(original: Original, variable: Any, *args: Any, **kwargs: Any) -> None:
+    def create(original: Original, variable: Any, /, *args: Any, **kwargs: Any) -> None:
         original(variable, *args, **kwargs)
         if not isinstance(variable, resource_variable_ops._UnreadVariable):
             notify(variable)
@@ -113,7 +113,7 @@ def on_checkpoint_read(notify: Callable[[str], None]) -> None:
 def on_checkpoint_sought(notify: Callable[[str], None]) -> None:
     """Tells each folder in which the script asks for the newest `tf.train` checkpoint."""
 
-    def find(original: Original, checkpoint_dir: Any, *args: Any, **kwargs: Any) -> Any:
+    def find(original: Original, /, checkpoint_dir: Any, *args: Any, **kwargs: Any) -> Any:
         notify(os.fsdecode(checkpoint_dir))
         return original(checkpoint_dir, *args, **kwargs)
 
@@ -150,7 +150,7 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run, str], Any]) -> None:
         run = functools.partial(original, saver, file_prefix, checkpoint_number, **kwargs)
         return write(run, path, prefix)
 
-    def write_file(original: Original, *args: Any, **kwargs: Any) -> None:
+    def write_file(original: Original, /, *args: Any, **kwargs: Any) -> None:
         write(functools.partial(original, *args, **kwargs), lambda: None, "")
 
     hook(checkpoint.TrackableSaver, "save", save)
@@ -174,7 +174,7 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
         if told is not None and not (kind is OpKind.INPUT and drawn_inputs.is_drawing()):
             told(op_type)
 
-    def create(original: Original, graph: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
+    def create(original: Original, graph: Any, /, op_type: str, *args: Any, **kwargs: Any) -> Any:
         TracedOps.count += 1
         # The sixth argument, after inputs, dtypes, input_types and name.
         look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))

@@ -36,7 +36,7 @@ def _watch_orders() -> None:
         asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
         stage._deterministic = words[asked]
 
-    def make(original: Original, stage: Any, *args: Any, **kwargs: Any) -> None:
+    def make(original: Original, stage: Any, /, *args: Any, **kwargs: Any) -> None:
         original(stage, *args, **kwargs)
         keep(stage, *args, **kwargs)
 

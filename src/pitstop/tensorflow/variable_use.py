@@ -47,7 +47,7 @@ def after_gradient(notify: Callable[[], None]) -> None:
 
 
 def _told_after(notify: Callable[[Any], None]) -> Around:
-    def call(original: Original, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(original: Original, owner: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = original(owner, *args, **kwargs)
         notify(owner)
         return result
@@ -58,7 +58,7 @@ def _told_after(notify: Callable[[Any], None]) -> Around:
 def _read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> Around:
     before, behind = observing(spoils=True)(before), observing(spoils=True)(behind)
 
-    def read(original: Original, variable: Any, *args: Any, **kwargs: Any) -> Any:
+    def read(original: Original, variable: Any, /, *args: Any, **kwargs: Any) -> Any:
         before(variable)
         value = original(variable, *args, **kwargs)
         behind(variable, value)
