@@ -103,7 +103,7 @@ def _shrink_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
-    if evidence.state == "completed" or not evidence.attempt:
+    if evidence.state == "completed" or not evidence.attempt or servers.completed_member(evidence):
         return ()
     saved, at = evidence.checkpoint_step, evidence.position
     start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
@@ -202,6 +202,7 @@ RULES: tuple[Rule, ...] = (
     servers.store_lost,
     servers.waited_for_worker,
     servers.lost_a_member,
+    servers.completed_member,
     servers.server_waits,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,

@@ -10,6 +10,8 @@ from pitstop.diagnosis import Evidence, diagnose
 from pitstop.events import (
     Event,
     GangBroken,
+    GangFormed,
+    LeaderFound,
     MemberEnded,
     MemberReleased,
     MemberRestarted,
@@ -39,6 +41,7 @@ CONFIG = '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}'
 PS = replace(STARTED, environment={"env": {"TF_CONFIG": CONFIG}})
 INTERRUPTED: tuple[Event, ...] = (stop_by_signal("SIGINT"), *STOPPED_CLEANLY)
 COORDINATES = RoleTaken("coordinator", 7)
+SERVER = RoleTaken("server", 7, "ps 0")
 
 
 def causes(evidence: Evidence) -> list[str]:
@@ -77,6 +80,7 @@ def test_a_server_that_was_killed_while_it_waited() -> None:
         attempt_of(PS, raised("KeyError", "x"), exited(1), output=LINE, state="failed"),
         attempt_of(STARTED, *INTERRUPTED, state="stopped"),
         attempt_of(STARTED, COORDINATES, *INTERRUPTED, output=LINE, state="stopped"),
+        attempt_of(PS, SERVER, LeaderFound("chief 0"), killed("SIGTERM"), state="failed"),
         attempt_of(
             replace(STARTED, environment={"env": {"TF_CONFIG": "{nonsense"}}),
             *INTERRUPTED,
@@ -86,9 +90,6 @@ def test_a_server_that_was_killed_while_it_waited() -> None:
 )
 def test_what_trains_fails_or_ends_is_no_server_that_waits(evidence: Evidence) -> None:
     assert "ps_or_server_never_stops" not in causes(evidence)
-
-
-SERVER = RoleTaken("server", 7, "ps 0")
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,16 @@ def test_who_was_ended_because_another_member_was_lost_is_told_which() -> None:
     )
     assert finding.cause == "worker_lost"
     assert "worker 1 was lost" in finding.summary
+
+
+def test_a_member_fails_without_one_that_has_completed_before() -> None:
+    """That one has not failed, and would not train again."""
+    gang = GangFormed("gang", "worker 0", 2, "", "")
+    left = MemberEnded("worker 1", "host", "completed", 0)
+    failed = raised("tensorflow.UnavailableError", "Collective ops is aborted by: Socket closed")
+    finding = finding_of(attempt_of(FIT, gang, failed, left, exited(1), state="failed"))
+    assert finding.cause == "worker_lost"
+    assert "worker 1 completed" in finding.summary
+    assert "--new" in finding.advice[-1]
+    own = attempt_of(FIT, gang, raised("builtins.KeyError", "x"), left, exited(1), state="failed")
+    assert finding_of(own).cause == "user_code_error"

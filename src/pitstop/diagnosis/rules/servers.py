@@ -83,11 +83,23 @@ def lost_a_member(evidence: Evidence) -> Finding | None:
     return tell("member_lost", seen, task=event.task, reason=event.reason)
 
 
+def completed_member(evidence: Evidence) -> Finding | None:
+    """One that this member trained with had ended before, and TensorFlow failed without it."""
+    raised, gang = evidence.last(events.ExceptionRaised), evidence.last(events.GangFormed)
+    ended = [each for each in evidence.all(events.MemberEnded) if each.state == "completed"]
+    if gang is None or raised is None or not ended:
+        return None
+    if raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
+        return None
+    seen = EvidenceItem("journal", f"{ended[0].task}: completed")
+    return tell("member_completed", [seen], task=ended[0].task)
+
+
 def server_waits(evidence: Evidence) -> Finding | None:
     """A server was started, no training was seen in this process, and something ended it."""
     if evidence.state == "completed" or evidence.last(events.FitStarted):
         return None
-    if evidence.last(events.MemberReleased):
+    if evidence.last(events.MemberReleased) or evidence.last(events.LeaderFound):
         return None
     started, task = _STARTED.search(evidence.output), _task(evidence)
     role = evidence.last(events.RoleTaken)
