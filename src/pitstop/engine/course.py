@@ -270,5 +270,6 @@ def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
         )
     return (
         f"The script skipped {len(before)} finished trainings and did not set a seed again: this "
-        "one may draw other random numbers than without the interruption."
+        "one may draw other random numbers than without the interruption, and may begin with "
+        "another state of the optimizer."
     )

@@ -293,14 +293,14 @@ def loggers() -> Iterator[Reference]:
 
 def modules_in(scope: Mapping[str, Any], named: frozenset[str]) -> list[types.ModuleType]:
     """Modules that code with these names uses, also those in modules; they may be libraries."""
-    found: dict[str, types.ModuleType] = {}
+    found: dict[int, types.ModuleType] = {}
     waiting = [scope, sys.modules]
     while waiting:
         names = waiting.pop()
-        for each in named & names.keys():
+        for each in sorted(named & names.keys()):
             module = names[each]
-            if isinstance(module, types.ModuleType) and module.__name__ not in found:
-                found[module.__name__] = module
+            if isinstance(module, types.ModuleType) and id(module) not in found:
+                found[id(module)] = module
                 waiting.append(vars(module))
     return list(found.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import ScriptState
+
+_MODULE = "__this_module__"
 
 
 class NoLibrary:
@@ -55,9 +57,19 @@ class NoLibrary:
 
 
 def begun(**roots: Any) -> ScriptState:
+    _be_the_process_of(roots.values())
     state = ScriptState(NoLibrary())
     state.begin(roots, {})
     return state
+
+
+def _be_the_process_of(roots: Iterable[Any]) -> None:
+    """In a process of its own, a script has no second module of its name."""
+    for root in roots:
+        for each in (root, *vars(type(root)).values()):
+            module = getattr(each, "__globals__", {}).get(_MODULE)
+            if module is not None:
+                sys.modules["script"] = module
 
 
 def saved_of(state: ScriptState) -> tuple[Any, dict[str, memoryview]]:
@@ -85,6 +97,7 @@ def process(
         monkeypatch.setattr(reachable, "_NAMESPACES", {})
         module = types.ModuleType("script")
         module.__file__ = str(folder / "script.py")
+        vars(module)[_MODULE] = module
         monkeypatch.setitem(sys.modules, "script", module)
         exec(compile(source, module.__file__, "exec"), vars(module))
         return module

@@ -17,12 +17,16 @@ from tests.engine.script_state.scripted import begun, carried, process, saved_of
 
 _COUNTING = """
 STEPS = 0
+MADE = []
 class Clock:
     ticks = 0
+class Entry:
+    pass
 def tick():
     global STEPS
     STEPS += 1
     Clock.ticks += 2
+    MADE.append(Entry())
 def batches():
     while True:
         tick()
@@ -82,7 +86,7 @@ def test_a_package_whose_generator_is_read_counts_too(installed: Callable[..., A
     batches = team.counting.batches()
     state = begun(x=batches)
     next(batches)
-    assert saved_of(state)[0]["team.counting:"]["content"] == {"STEPS": 1}
+    assert saved_of(state)[0]["team.counting:"]["content"]["STEPS"] == 1
 
 
 @pytest.mark.parametrize("package", ["helpers", "sklearn"])
@@ -123,9 +127,20 @@ def test_a_second_module_of_the_same_name_has_globals_of_its_own(
         monkeypatch.setitem(sys.modules, "config", both[0])
         return both
 
+    def step_of(both: list[types.ModuleType]) -> Any:
+        names: dict[str, Any] = {"one": both[0], "other": both[1], "__name__": "script"}
+        source = "def act():\n    one.tick()\n    other.tick()"
+        exec(compile(source, str(tmp_path / "script.py"), "exec"), names)
+        return names["act"]
+
     before = modules()
-    state = begun(loss=before[0].tick, other=before[1].tick)
+    state = begun(loss=step_of(before))
+    before[0].tick()
     before[1].tick()
+    before[1].tick()
+    saved, arrays = saved_of(state)
     after = modules()
-    carried(state, begun(loss=after[0].tick, other=after[1].tick))
-    assert [(each.STEPS, each.Clock.ticks) for each in after] == [(0, 0), (1, 2)]
+    into = begun(loss=step_of(after))
+    assert [*state.unverified, *into.restore(saved, arrays, read_ahead=False)] == []
+    assert [(each.STEPS, each.Clock.ticks) for each in after] == [(1, 2), (2, 4)]
+    assert type(after[1].MADE[0]) is after[1].Entry

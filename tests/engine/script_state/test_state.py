@@ -223,11 +223,10 @@ def test_a_new_array_does_not_overwrite_the_old_one(run: Any) -> None:
 
 
 def test_what_has_not_changed_is_the_scripts(run: Any) -> None:
-    one = run().Rule()
+    one, other = run().Rule(), run().Rule()
+    other.limit = 9
     state = begun(rule=one)
     one.act(1)
-    other = run().Rule()
-    other.limit = 9
     carried(state, begun(rule=other))
     assert other.limit == 9
 
@@ -242,10 +241,8 @@ def test_what_was_changed_since_the_begin_becomes_as_it_was(run: Any) -> None:
 
 
 def test_a_second_cut_behind_a_resume_holds_the_same(run: Any) -> None:
-    one = run().Rule()
-    state = begun(rule=one)
-    other = run().Rule()
-    into = begun(rule=other)
+    one, other = run().Rule(), run().Rule()
+    state, into = begun(rule=one), begun(rule=other)
     one.act(1)
     carried(state, into)
     other.act(2)

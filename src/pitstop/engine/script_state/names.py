@@ -97,6 +97,16 @@ def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
     return found if isinstance(found, type) else None
 
 
+def form_of(kind: type, modules: Mapping[str, Any]) -> str:
+    """The form by which `named_class` finds a class, also where two modules have one name."""
+    module, name = kind.__module__, kind.__qualname__
+    if named_class(f"{module}:{name}", modules) in (kind, None):
+        return f"{module}:{name}"
+    others = (f"{each}:{name}" for each in modules if each.startswith(f"{module}#"))
+    found = (each for each in others if named_class(each, modules) is kind)
+    return next(found, f"another {module}:{name}")
+
+
 def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
     """The tuple of the script's class with these items; `KeyError` where it has no such class."""
     kind = named_class(form, modules)

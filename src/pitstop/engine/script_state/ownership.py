@@ -7,6 +7,7 @@ from typing import Any
 from pitstop.engine import reachable
 from pitstop.engine.library_imports import LIBRARIES
 from pitstop.engine.program import is_installed
+from pitstop.engine.script_state.names import named_class
 from pitstop.engine.witness import is_of_script
 
 FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
@@ -44,23 +45,34 @@ class Ownership:
     def has_class(self, kind: type) -> bool:
         for base in kind.__mro__[:-1]:
             self.meet(base.__module__, is_given=False)
-            if base.__module__ in ("builtins", "__main__") or base.__module__ not in sys.modules:
+            module = base.__module__
+            is_placed = module in sys.modules and module not in ("builtins", "__main__")
+            if not is_placed or (module in self._modules and self._is_another(base)):
                 for each in filter(self.has, vars(base).values()):
-                    self.module_of(each.__code__, each.__globals__)
+                    self.module_of(each.__code__.co_filename, each.__globals__)
         return reachable.is_of(kind, self._modules)
+
+    def _is_another(self, kind: type) -> bool:
+        return named_class(f"{kind.__module__}:{kind.__qualname__}", self._modules) is not kind
 
     def is_in_no_module(self, kind: type) -> bool:
         """Whether a function of the script made it, and it says nothing of that."""
         unplaced = [base for base in kind.__mro__[:-1] if base.__module__ == "builtins"]
         return any(self.has(each) for base in unplaced for each in vars(base).values())
 
-    def module_of(self, code: types.CodeType, scope: dict[str, Any]) -> types.ModuleType:
+    def module_of(self, file: str, scope: dict[str, Any]) -> types.ModuleType:
         """The module that has these globals, be it no registered one."""
         owner: types.ModuleType | None = self._modules.get(str(scope.get("__name__")))
         if owner is None or vars(owner) is not scope:
-            owner = reachable.namespace(code.co_filename, scope)
+            owner = reachable.namespace(file, scope)
             self._modules[owner.__name__] = owner
         return owner
+
+    def known(self, module: types.ModuleType) -> types.ModuleType:
+        """What is walked in the place of a module: it may have the name of a registered one."""
+        if module.__name__ not in self._modules:
+            return module  # of a library
+        return self.module_of(str(vars(module).get("__file__")), vars(module))
 
     def meet(self, module: str | None, *, is_given: bool) -> None:
         """Counts the package of a module that a training leads to.

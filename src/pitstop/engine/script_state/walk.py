@@ -18,7 +18,7 @@ from pitstop.engine.reachable import Reference
 from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
-from pitstop.engine.script_state.names import Names, name_of_function, named_class
+from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 
 MOST_OBJECTS = 200_000
@@ -80,6 +80,7 @@ class Walk:
         self._followed: dict[int, Any] = {}
         # By class: most objects of a large model are of few.
         self._kinds: dict[type, str] = {}
+        self._forms: dict[type, str] = {}
         self._are_followed: dict[type, bool] = {}
 
     def visit(self, roots: Mapping[str, Any]) -> None:
@@ -197,7 +198,10 @@ class Walk:
         is_own = reachable.is_of(type(value), self._modules)
         if kind in holder.COLLECTIONS and not is_own:
             return holder.form_of(value)
-        return f"{type(value).__module__}:{type(value).__qualname__}"
+        form = self._forms.get(type(value))
+        if form is None:
+            form = self._forms[type(value)] = form_of(type(value), self._modules)
+        return form
 
     def _is_followed(self, kind: type) -> bool:
         if kind not in self._are_followed:
@@ -312,10 +316,10 @@ class Walk:
         if not self.own.has_code(code, scope):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
-        self._note_globals(self.own.module_of(code, scope), named, stored)
+        self._note_globals(self.own.module_of(code.co_filename, scope), named, stored)
         for module in reachable.modules_in(scope, named):
             self.own.meet(module.__name__, is_given=False)
-            self._note_globals(module, named, stored)
+            self._note_globals(self.own.known(module), named, stored)
             if module is logging:
                 yield from reachable.loggers()
 
