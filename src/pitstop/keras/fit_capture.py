@@ -61,11 +61,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     position = run.position.place(stage, milestone)
     state = {
         "position": dict(vars(position)),
-        "level": {
-            **vars(run.level),
-            "unverified": run.parts.unverified,
-            "deviation": run.parts.deviation,
-        },
+        "level": _level_of(run),
         "versions": run.versions,
         "time_seconds": time.time(),
         "identity": vars(run.identity) if run.identity else {},
@@ -86,3 +82,8 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
     tensors = (*held.tensors, *input_tensors, *validation_tensors, *arrays)
     return StateCapture(position, tensors, state)
+
+
+def _level_of(run: Any) -> dict[str, Any]:
+    parts = run.parts
+    return {**vars(run.level), "unverified": parts.unverified, "deviation": parts.deviation}

@@ -152,7 +152,9 @@ class InputState:
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO  # how the user wants it to be saved
     anchor: IteratorCheckpoint | None = None  # the iterator's last state, None before the first
-    repeated: int = 0  # shuffles, where one of them begins nobody knows how often in a reading
+    shuffles: int = 0  # whose seeds an iterator's state has until they end
+    # what it is when a state lacks some, where nobody can count them; None where they are counted
+    uncounted: Exactness | None = None
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
@@ -175,8 +177,11 @@ class InputState:
         level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         state.by_replay = refused is not None
+        state.shuffles = len(pipeline.drawn_stages(dataset))
         if pipeline.repeats_a_shuffle(dataset):
-            state.repeated = len(pipeline.drawn_stages(dataset))
+            state.uncounted = not_exact(fit_level.REPEATED)
+        elif any(pipeline.shuffles_behind_another(dataset)):
+            state.uncounted = fit_level.BEHIND_ANOTHER
         if source := stage_functions.source_not_restored(dataset):
             state.replay_from_now_on(f"TensorFlow does not restore the position in {source}")
         if not of_arrays and buffers.is_reduced(dataset):
@@ -239,8 +244,8 @@ class InputState:
             if self.level.level == "exact":
                 self.level = _level_of(self.dataset, stage_functions.op_of_refusal(error))
             return None
-        if len(private.seed_counts(data)) < self.repeated:
-            self.level = not_exact(fit_level.REPEATED)
+        if self.uncounted and not private.seed_counts(data):
+            self.level = self.uncounted
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
         )

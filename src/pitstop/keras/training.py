@@ -53,6 +53,10 @@ _DISTRIBUTED = (
     "Keras 2 with this distribution strategy: resuming its input was not tested; use "
     "MirroredStrategy or MultiWorkerMirroredStrategy"
 )
+_READS_ON = (
+    "the input of a training that ended with an exception reads on in its thread, which a resume "
+    "does not repeat"
+)
 _READ_AHEAD = (
     "the script has read {}, which an earlier attempt wrote after this training, and repeats the "
     "training"
@@ -261,6 +265,8 @@ class Training:
             self.continuation.check_input()
             if self.continuation.finished:
                 history, error = self.continuation.finish(), self.continuation.raises()
+                if error is not None and run.input.state.by_replay:
+                    self._recognition.deviate(_READS_ON)
                 raise error if error is not None else FitAlreadyFinished(history)
         # What is drawn here, such as a name of the run, is in attributes, which come back.
         OUTSIDE.leave()

@@ -109,10 +109,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     settings = _settings(context.request, history, saved, say)
     policy = context.request.restarts
     settings = altered(settings, history.rollbacks, allowed=policy.rollbacks > 0)
-    spare = policy.most > 0 and policy.spare is not False
-    # An interpreter waits before it runs the script; other programs run at once.
-    can_wait = not context.request.trainer_pid and is_python_program(context.request.command[0])
-    settings = replace(settings, spare=spare and can_wait, edits=edited.digest)
+    settings = replace(settings, spare=_may_spare(context.request), edits=edited.digest)
     request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
@@ -142,6 +139,13 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
         started_seconds=time.time(),
         restarts_left=restarts_left,
     )
+
+
+def _may_spare(request: RunRequest) -> bool:
+    policy = request.restarts
+    is_wanted = policy.most > 0 and policy.spare is not False
+    # An interpreter waits before it runs the script; other programs run at once.
+    return is_wanted and not request.trainer_pid and is_python_program(request.command[0])
 
 
 def _settings(

@@ -11,15 +11,30 @@ from _pytest.mark import ParameterSet
 
 from tests.integration.programs.conftest import OUTCOME
 from tests.integration.programs.drawing import program_of
-from tests.integration.programs.grammar import Program
+from tests.integration.programs.grammar import Holder, Program
 from tests.integration.programs.runner import Outcome, Runner
 from tests.integration.programs.smaller import smallest
 from tests.integration.programs.verdict import FAILURES
 from tests.integration.supervisor.launch import PITSTOP
 
 PROGRAMS, TO_A_TEST = 2000, 20
-IN_EVERY_TEST_RUN = (2, 3, 4, 5, 6, 8, 9, 11, 14, 16, 31, 39, 51, 9019)
+IN_EVERY_TEST_RUN = (2, 3, 4, 5, 6, 8, 9, 11, 14, 16, 31, 39, 51)
 """Of different ways to train; small ones, since each takes three trainings."""
+WRONG_ONCE = (
+    Program(training="several", change="rate", places=(0.3,)),
+    Program(change="momentum", endings=("stop", "stop"), places=(0.3, 0.6), changes_early=True),
+    Program(data="from_generator_swallowed", training="search", endings=("stop",), places=(0.48,)),
+    Program(
+        data="generator_shared", training="caught", endings=("stop", "kill"), places=(0.36, 0.8)
+    ),
+    Program(data="tf_data_captured", training="search", endings=("stop",), places=(0.44,)),
+    Program(data="tf_data_shuffled_twice", places=(0.7,), every_steps=4),
+    Program(
+        holders=(Holder("listener", "files_of_a_pattern", "batch", "rate"),),
+        places=(0.0,),
+        every_steps=1,
+    ),
+)
 
 
 def _explained(runner: Runner, program: Program, outcome: Outcome) -> str:
@@ -54,6 +69,13 @@ def test_resumed_programs_are_identical_or_say_that_they_are_not(
         if outcome.verdict in FAILURES:
             failures.append(f"{number}: {_explained(runner, program, outcome)}")
     assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("program", WRONG_ONCE, ids=str)
+def test_a_program_that_was_wrong_once_is_right(program: Program, runner: Runner) -> None:
+    outcome = runner.run(program)
+    assert outcome.verdict not in FAILURES, outcome
 
 
 @pytest.mark.torture
