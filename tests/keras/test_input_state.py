@@ -488,20 +488,13 @@ def test_shuffles_that_begin_later_than_their_iterator_go_on_with_their_own_seed
     assert resumed.rest == stopped.rest
 
 
-@pytest.mark.parametrize(
-    ("batches", "make"),
-    [
-        (2 * BATCHES, lambda: rows().shuffle(24).repeat(2)),
-        (BATCHES, lambda: rows().shuffle(24).shuffle(9)),
-    ],
-)
-def test_seeds_of_ended_shuffles_that_nobody_can_count_are_missed(batches: int, make: Make) -> None:
-    reader = Input(lambda: TFDatasetAdapter(make().batch(4)))
+def test_seeds_of_an_ended_shuffle_that_was_repeated_are_missed() -> None:
+    reader = Input(lambda: TFDatasetAdapter(rows().shuffle(24).repeat(2).batch(4)))
     reader.create()
     reader.draw(2)
     reader.save()
     assert reader.state.level.level == "exact"
-    reader.draw(batches - 2)
+    reader.draw(2 * BATCHES - 2)
     reader.state.anchor = None
     reader.save()
     assert reader.state.level.level == "not_exact"

@@ -22,10 +22,6 @@ REPEATED = (
     "a shuffle() followed by repeat() draws several seeds per epoch, but a resume counts one per "
     "epoch; put repeat() before shuffle()"
 )
-BEHIND_ANOTHER = not_exact(
-    "an iterator that has given its last element does not tell the seeds of a shuffle() behind "
-    "another; use one shuffle()"
-)
 _CACHED = (
     "a cache() keeps the random values of the first epoch, but a resume fills it again; put it "
     "before the random stages, or give it a file"

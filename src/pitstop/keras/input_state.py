@@ -152,9 +152,7 @@ class InputState:
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO  # how the user wants it to be saved
     anchor: IteratorCheckpoint | None = None  # the iterator's last state, None before the first
-    shuffles: int = 0  # whose seeds an iterator's state has until they end
-    # what it is when a state lacks some, where nobody can count them; None where they are counted
-    uncounted: Exactness | None = None
+    repeats: bool = False  # one of its shuffles begins nobody knows how often in a reading
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
@@ -177,11 +175,7 @@ class InputState:
         level = _level_of(dataset, refused)
         state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
         state.by_replay = refused is not None
-        state.shuffles = len(pipeline.drawn_stages(dataset))
-        if pipeline.repeats_a_shuffle(dataset):
-            state.uncounted = not_exact(fit_level.REPEATED)
-        elif any(pipeline.shuffles_behind_another(dataset)):
-            state.uncounted = fit_level.BEHIND_ANOTHER
+        state.repeats = pipeline.repeats_a_shuffle(dataset)
         if source := stage_functions.source_not_restored(dataset):
             state.replay_from_now_on(f"TensorFlow does not restore the position in {source}")
         if not of_arrays and buffers.is_reduced(dataset):
@@ -244,8 +238,9 @@ class InputState:
             if self.level.level == "exact":
                 self.level = _level_of(self.dataset, stage_functions.op_of_refusal(error))
             return None
-        if self.uncounted and not private.seed_counts(data):
-            self.level = self.uncounted
+        if self.repeats and not private.seed_counts(data):
+            # All have ended.
+            self.level = not_exact(fit_level.REPEATED)
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
         )

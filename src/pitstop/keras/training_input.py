@@ -157,13 +157,14 @@ class TrainingInput:
         """An iterator for a step whose result is not used; `rows`: batch size where it is open.
 
         It is the iterator that is restored afterwards, or one over a made-up batch: an input that
-        is replayed must not be read, and one that reads ahead would take seeds.
+        is replayed must not be read, and one that reads ahead, or begins a shuffle behind another,
+        would take seeds.
         """
         if self.state.anew:
             return iter(self._source._get_iterator())
         described = saved.state["fit"]["input"]
         is_own = described["replay"] or described["skips"]
-        if not is_own and not self._shuffles.found:
+        if not (is_own or self._shuffles.found or pipeline.has_late_shuffles(self.dataset)):
             return self._first_iterator().iterator
         read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())

@@ -68,7 +68,7 @@ def reads_again(dataset: Any) -> bool:
 def draws(dataset: Any) -> bool:
     """Whether a pipeline itself draws anew in each reading: an order, or random numbers."""
     drawing = any(stage.random_ops for stage in stateful_stages(dataset))
-    return drawing or bool(drawn_stages(dataset))
+    return drawing or any(map(_is_drawn, every_stage(dataset)))
 
 
 def _is_drawn(stage: Any) -> bool:
@@ -89,8 +89,9 @@ def repeats_a_shuffle(dataset: Any) -> bool:
     return at_will or any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
 
 
-def drawn_stages(dataset: Any) -> list[Any]:
-    return [stage for stage in every_stage(dataset) if _is_drawn(stage)]
+def has_late_shuffles(dataset: Any) -> bool:
+    """Whether a shuffle begins later than an iterator over the whole pipeline."""
+    return any(shuffles_behind_another(dataset)) or any(shuffles_in_later_parts(dataset))
 
 
 def shuffles_behind_another(stage: Any, *, is_behind: bool = False) -> Iterator[Any]:
