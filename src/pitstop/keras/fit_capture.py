@@ -56,12 +56,13 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     )
     unverified = held.refused + run.structure.unverified + run.objects.unverified
     unverified += run.streams.lacks(run.objects.moved_generators())
-    run.parts.unverified = unverified + run.others.changed()
-    run.parts.report(run.session, run.level)
+    parts = run.parts
+    parts.unverified = unverified + run.others.changed()
+    parts.report(run.session, run.level)
     position = run.position.place(stage, milestone)
     state = {
         "position": dict(vars(position)),
-        "level": _level_of(run),
+        "level": {**vars(run.level), "unverified": parts.unverified, "deviation": parts.deviation},
         "versions": run.versions,
         "time_seconds": time.time(),
         "identity": vars(run.identity) if run.identity else {},
@@ -82,8 +83,3 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
     tensors = (*held.tensors, *input_tensors, *validation_tensors, *arrays)
     return StateCapture(position, tensors, state)
-
-
-def _level_of(run: Any) -> dict[str, Any]:
-    parts = run.parts
-    return {**vars(run.level), "unverified": parts.unverified, "deviation": parts.deviation}

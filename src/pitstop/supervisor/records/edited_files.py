@@ -1,10 +1,10 @@
 """Files that a script reads before it trains, and that were edited between two attempts."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pitstop.engine.described import digest_of_text
 from pitstop.engine.file_access import changed_seconds
 from pitstop.events import AttemptEnded, AttemptStarted, EnvironmentChanged, TrainerConnected
 from pitstop.journal import Entry, events_of, last_of
@@ -24,8 +24,8 @@ class EditedFiles(Frozen):
         before = [
             each for each in events_of(entries, EnvironmentChanged) if each.what.startswith(FILE)
         ]
-        texts = [f"{each.what} {each.now}" for each in (*before, *found)]
-        return cls(found, digest_of_text(*texts) if texts else "")
+        text = "\n".join(f"{each.what} {each.now}" for each in (*before, *found))
+        return cls(found, hashlib.sha256(text.encode()).hexdigest() if text else "")
 
 
 def _edited_since_last(entries: Sequence[Entry]) -> list[EnvironmentChanged]:
