@@ -205,7 +205,8 @@ class Input:
                 self.dataset,
                 saved["readings"],
                 is_begun=saved["drawn"] > saved["redrawn"],
-                is_past_first_part=not private.is_in_first_part(bytes(arrays[ITERATOR_TENSOR])),
+                is_past_first_part=saved["drawn"] > saved["redrawn"]
+                and not private.is_in_first_part(bytes(arrays[ITERATOR_TENSOR])),
             )
             self.iterator = input_state.restore_iterator(
                 fresh,
@@ -460,6 +461,10 @@ LATE: dict[str, tuple[int, Callable[[], Any]]] = {
     "in a small part": (
         BATCHES + 1,
         lambda: rows().shuffle(9).concatenate(rows().take(4).shuffle(4)),
+    ),
+    "behind another in the last part": (
+        2 * BATCHES,
+        lambda: rows().concatenate(rows().shuffle(24)).shuffle(9),
     ),
     "in the last part": (2 * BATCHES, lambda: rows().concatenate(rows().shuffle(24))),
 }

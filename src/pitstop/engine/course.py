@@ -51,14 +51,25 @@ class Course(Frozen):
     extends: bool = False  # it has ended, and goes on after its last epoch
 
 
-def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:
+def decide(
+    found: TrainingMatch,
+    now: Identity,
+    *,
+    take: Collection[str],
+    force: bool,
+    files_edited: bool = False,
+) -> Course:
     training = found.training
     if training is None:
         return Course(goes_on=False)
     course = _course(found, training, now, take=take, force=force)
     if not course.goes_on or course.doubt:
         return course
-    return replace(course, doubt=_doubt_of_edit(now, training.identity))
+    doubt = _doubt_of_edit(now, training.identity)
+    if course.held and files_edited and not doubt:
+        # Whoever edited them need not be the user.
+        doubt = HELD_AGAINST_A_FILE.format(told(course.held))
+    return replace(course, doubt=doubt)
 
 
 def trained_as(now: Identity, before: Identity, held: Sequence[Difference]) -> Identity:

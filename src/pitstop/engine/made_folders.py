@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.audit_events import subscribe
-from pitstop.engine.program import is_of_program
+from pitstop.engine.program import is_installed, is_of_program
 
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
 _OWN = str(Path(__file__).parents[1]) + os.sep
-_INSTALLED = tuple(
-    # multiprocessing gives its shared memory and temporary folders names by chance.
-    f"{os.sep}{name}{os.sep}"
-    for name in ("site-packages", "dist-packages", "multiprocessing")
-)
+# It gives its shared memory and temporary folders names by chance.
+_MULTIPROCESSING = f"{os.sep}multiprocessing{os.sep}"
 TEXT, STDIN = "<string>", "<stdin>"  # files of code that is in none
 _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
 _CHANCE = re.compile(
@@ -104,7 +101,7 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
             return None
         if is_of_program(file):
             return frame
-        if any(name in file for name in _INSTALLED):
+        if is_installed(file) or _MULTIPROCESSING in file:
             return None
         is_text = file in (TEXT, STDIN) and frame.f_globals.get("__name__") == "__main__"
         if is_text or not file.startswith(_LIBRARY):

@@ -294,12 +294,9 @@ def begin_late_shuffles(
     `is_begun`: the saved run has drawn the first element of one reading more;
     `is_past_first_part`: it was in the last part of a concatenation there, or behind it.
     """
-    for each in pipeline.shuffles_behind_another(dataset):
-        for _ in range(readings + is_begun):
-            iter(each)
-    for each in pipeline.shuffles_in_later_parts(dataset):
-        for _ in range(readings + is_past_first_part):
-            iter(each)
+    for stage, is_later in pipeline.late_shuffles(dataset):
+        for _ in range(readings + (is_past_first_part if is_later else is_begun)):
+            iter(stage)
 
 
 def prepare_replay(

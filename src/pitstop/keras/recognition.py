@@ -8,7 +8,6 @@ from pitstop.engine import variable_match
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import (
     DOES_NOT_GO_ON,
-    HELD_AGAINST_A_FILE,
     HELD_BEFORE,
     Course,
     decide,
@@ -87,7 +86,13 @@ class Recognition:
         try:
             identity = self._identify(model, arguments)
             found = trainings.match(identity)
-            course = decide(found, identity, take=settings.take, force=settings.force)
+            course = decide(
+                found,
+                identity,
+                take=settings.take,
+                force=settings.force,
+                files_edited=bool(settings.edits),
+            )
         except Exception as error:  # noqa: BLE001
             # Only code of ours runs in there, and it looks at objects of the script.
             words = f"Could not identify this training ({error!r}): it starts from "
@@ -113,10 +118,6 @@ class Recognition:
             # The user of a notebook decides what is trained, and when.
             if course.held and not self._cells:
                 self._later = HELD_BEFORE.format(told(course.held))
-                if self._session.settings.edits and not course.doubt:
-                    # Whoever changed it need not be the user.
-                    doubt = HELD_AGAINST_A_FILE.format(told(course.held))
-                    course = replace(course, doubt=doubt)
             left_out = () if self._cells else tuple(trainings.left_out(identity, point))
             trainings.claim(point)
             if left_out:

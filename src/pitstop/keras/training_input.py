@@ -164,7 +164,7 @@ class TrainingInput:
             return iter(self._source._get_iterator())
         described = saved.state["fit"]["input"]
         is_own = described["replay"] or described["skips"]
-        if not (is_own or self._shuffles.found or pipeline.has_late_shuffles(self.dataset)):
+        if not (is_own or self._shuffles.found or any(pipeline.late_shuffles(self.dataset))):
             return self._first_iterator().iterator
         read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())
@@ -206,11 +206,12 @@ class TrainingInput:
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
+            is_begun = described["drawn"] > described["redrawn"]
             input_state.begin_late_shuffles(
                 self.dataset,
                 described["readings"],
-                is_begun=described["drawn"] > described["redrawn"],
-                is_past_first_part=not private.is_in_first_part(data),
+                is_begun=is_begun,
+                is_past_first_part=is_begun and not private.is_in_first_part(data),
             )
             iterator = input_state.restore_iterator(
                 fresh,

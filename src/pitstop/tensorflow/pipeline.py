@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.described import digest_of
-from pitstop.tensorflow.stage_functions import nodes_of, stateful_stages, variables_of
-from pitstop.tensorflow.stages import captured, every_stage, functions
+from pitstop.tensorflow.stage_functions import graph_facts, stateful_stages, variables_of
+from pitstop.tensorflow.stages import all_captured, every_stage, functions
 
 
 def of_one_device(dataset: Any) -> Any:
@@ -84,37 +84,27 @@ def cached_in_memory(dataset: Any) -> Iterator[Any]:
 
 def repeats_a_shuffle(dataset: Any) -> bool:
     """Whether nobody knows how often a shuffle begins while the pipeline is read once."""
-    held = (each for stage in every_stage(dataset) for each in captured(stage))
-    at_will = any(map(draws, held))
+    at_will = any(map(draws, all_captured(dataset)))
     return at_will or any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
 
 
-def has_late_shuffles(dataset: Any) -> bool:
-    """Whether a shuffle begins later than an iterator over the whole pipeline."""
-    return any(shuffles_behind_another(dataset)) or any(shuffles_in_later_parts(dataset))
+def late_shuffles(
+    stage: Any, *, is_behind: bool = False, is_later: bool = False
+) -> Iterator[tuple[Any, bool]]:
+    """Stages that draw anew later than an iterator over the whole pipeline is created.
 
-
-def shuffles_behind_another(stage: Any, *, is_behind: bool = False) -> Iterator[Any]:
-    """Stages that draw anew when a shuffle fills its buffer, not when an iterator is created."""
+    They do so when a shuffle before their reader fills its buffer; or (true) when a concatenation
+    comes to them.
+    """
     if hasattr(stage, "_filename"):
         return  # A cache is filled once.
+    if (is_behind or is_later) and _is_drawn(stage):
+        yield stage, is_later
     is_behind = is_behind or hasattr(stage, "_reshuffle_each_iteration")
-    for each in getattr(stage, "_inputs", tuple)():
-        if is_behind and _is_drawn(each):
-            yield each
-        yield from shuffles_behind_another(each, is_behind=is_behind)
-
-
-def shuffles_in_later_parts(stage: Any, *, is_later: bool = False) -> Iterator[Any]:
-    """Stages that draw anew when a concatenation comes to them."""
-    if hasattr(stage, "_filename"):
-        return
-    if is_later and _is_drawn(stage):
-        yield stage
     is_sequence = type(stage).__name__ == "_ConcatenateDataset"
     for place, each in enumerate(getattr(stage, "_inputs", tuple)()):
         is_next = is_later or (is_sequence and place > 0)
-        yield from shuffles_in_later_parts(each, is_later=is_next)
+        yield from late_shuffles(each, is_behind=is_behind, is_later=is_next)
 
 
 def leaves_order_open(dataset: Any) -> bool:
@@ -122,8 +112,7 @@ def leaves_order_open(dataset: Any) -> bool:
     if "false" in stages or ("default" in stages and dataset.options().deterministic is False):
         return True
     # Of datasets that a function of the pipeline makes.
-    inner = (each for _, function in functions(dataset) for each in nodes_of(function.graph))
-    return any(node.attr["deterministic"].s == b"false" for node in inner)
+    return any(graph_facts(function.graph).in_any_order for _, function in functions(dataset))
 
 
 def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
@@ -173,7 +162,7 @@ def keeps_an_order(dataset: Any) -> bool:
 
 def captures_an_order(dataset: Any) -> bool:
     """Whether a dataset that a function captures has such a cache."""
-    held = (each for stage in every_stage(dataset) for each in captured(stage))
+    held = all_captured(dataset)
     return any(draws(read) for each in held for read in cached_in_memory(each))
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
@@ -27,7 +28,8 @@ class StatefulStage(Frozen):
 def stateful_stages(dataset: Any) -> list[StatefulStage]:
     found = []
     for stage, function in functions(dataset):
-        ops, drawing = _stateful_ops(function.graph)
+        facts = graph_facts(function.graph)
+        ops, drawing = facts.stateful_ops, facts.random_ops
         if ops or drawing:
             handles = [each for each in function.captured_inputs if each.dtype == tf.resource]
             known = [variable.handle for variable in function.graph.variables]
@@ -105,8 +107,26 @@ def _used_by(function: Any) -> list[Any]:
     return sorted(function.graph.variables, key=lambda each: places.get(id(each.handle), -1))
 
 
-def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
-    nodes = nodes_of(graph)
+class GraphFacts(Frozen):
+    """What is asked of a function's graph; those of inner functions included."""
+
+    stateful_ops: frozenset[str]
+    random_ops: frozenset[str]
+    in_any_order: bool  # a stage of a dataset that it makes leaves its order open
+
+
+_FACTS: WeakKeyDictionary[Any, GraphFacts] = WeakKeyDictionary()
+"""By graph, which does not change: to list its nodes copies its constants."""
+
+
+def graph_facts(graph: Any) -> GraphFacts:
+    found = _FACTS.get(graph)
+    if found is None:
+        found = _FACTS[graph] = _facts_of(_nodes_of(graph))
+    return found
+
+
+def _facts_of(nodes: list[Any]) -> GraphFacts:
     known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
     stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
     zeros = {node.name for node in nodes if node.op == "Const" and _is_zero(node.attr["value"])}
@@ -115,7 +135,8 @@ def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
         for node in nodes
         if traced_ops.draws_hidden(node.op, node.attr) or _is_unseeded(node, zeros)
     )
-    return stateful, frozenset(drawing)
+    in_any_order = any(node.attr["deterministic"].s == b"false" for node in nodes)
+    return GraphFacts(stateful, frozenset(drawing), in_any_order)
 
 
 def _is_zero(value: Any) -> bool:
@@ -131,7 +152,7 @@ def _is_unseeded(node: Any, zeros: Collection[str]) -> bool:
     return node.op == "ShuffleDatasetV3" and all(name in zeros for name in seeds)
 
 
-def nodes_of(graph: Any) -> list[Any]:
+def _nodes_of(graph: Any) -> list[Any]:
     inner = graph.as_graph_def().library.function
     nodes = [each.node_def for each in graph.get_operations()]
     return nodes + [node for function in inner for node in function.node_def]

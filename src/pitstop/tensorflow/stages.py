@@ -62,6 +62,10 @@ def captured(stage: Any) -> Iterator[Any]:
                 yield dataset
 
 
+def all_captured(dataset: Any) -> Iterator[Any]:
+    return (each for stage in every_stage(dataset) for each in captured(stage))
+
+
 def functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
     for stage in every_stage(dataset):
         yield from functions_of(stage)
