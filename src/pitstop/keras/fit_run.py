@@ -166,7 +166,7 @@ class FitRun:
 
     @observing()
     def tell_level(self) -> None:
-        if self.epoch_iterator is not None:
+        if self.position.steps_this_attempt:
             self.parts.report(self.session, self.level)
 
     # -- what Keras tells while it runs ------------------------------------------
