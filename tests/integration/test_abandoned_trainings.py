@@ -31,6 +31,11 @@ else:
     best = keras.callbacks.ModelCheckpoint("best.keras", "loss", save_best_only=True)
     model.fit(x, x.sum(1), epochs=4, batch_size=8, verbose=0, callbacks=[best])
 """
+_MARKS = """
+if not os.path.exists("begun"):
+    open("begun", "w").close()
+    made().fit(x, x.sum(1), epochs=4, batch_size=8, verbose=0)
+"""
 _REPEATS = """
 class Job:
     def __init__(self, path):
@@ -49,16 +54,20 @@ while waiting := [job for job in jobs if job.waits()]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("script", "step", "reason"),
-    [(_LOADS, "50", "step 4"), (_REPEATS, "270", "0.json")],
-    ids=["loads-what-the-training-has-left", "gets-the-outcomes-of-others"],
+    ("script", "step", "every", "reason"),
+    [
+        (_LOADS, "50", "7steps", "behind step "),
+        (_MARKS, "1", "7steps", "behind step "),
+        (_REPEATS, "270", "7steps", "0.json"),
+    ],
+    ids=["loads-what-it-has-left", "had-perhaps-saved-nothing", "gets-the-outcomes-of-others"],
 )
 def test_a_script_that_ends_without_the_interrupted_training_is_not_exact(
-    tmp_path: Path, forked: Interpreter, script: str, step: str, reason: str
+    tmp_path: Path, forked: Interpreter, script: str, step: str, every: str, reason: str
 ) -> None:
     path = tmp_path / "script.py"
     path.write_text(_MODEL + script)
-    run = KerasRun(tmp_path, str(path), (), ("--every", "7steps"), interpreter=forked)
+    run = KerasRun(tmp_path, str(path), (), ("--every", every), interpreter=forked)
     assert run.attempt("--die-at-step", step).returncode != 0
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr

@@ -40,6 +40,10 @@ class FitStarted(Event):
     # what of the input could hold less in memory, in the same order
     large_buffers: list[str] = field(default_factory=list)
 
+    @property
+    def is_loop(self) -> bool:
+        return self.data.get("adapter") in LOOPS
+
 
 class LevelKnown(Event):
     """How exact a resume of this run is: "exact", "exact_by_replay", "not_exact"."""

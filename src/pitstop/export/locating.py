@@ -59,8 +59,7 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
     loops = {
         entry.attempt
         for entry in entries
-        if isinstance(entry.event, events.FitStarted)
-        and entry.event.data.get("adapter") in events.LOOPS
+        if isinstance(entry.event, events.FitStarted) and entry.event.is_loop
     }
     if not entries:
         raise UserError("The run has no journal: nothing is known about it.")

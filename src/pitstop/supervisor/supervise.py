@@ -30,6 +30,7 @@ from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
+from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.edited_files import EditedFiles
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History, best_of
@@ -173,8 +174,9 @@ def _open_event_log(
     stack: ExitStack, plan: AttemptPlan, folder: RunFolder, screen: Screen
 ) -> EventLog:
     try:
-        best = best_of(plan.history.epochs)
-        event_log = EventLog(folder.journal, plan.attempt, screen.say, best)
+        best, waits_at_step = best_of(plan.history.epochs), 0 if plan.history.trains else None
+        state = AttemptState(best=best, waits_at_step=waits_at_step)
+        event_log = EventLog(folder.journal, plan.attempt, screen.say, state)
         # The journal syncs itself, its name is the folder's.
         REAL_FILESYSTEM.sync_dir(folder.path)
     except OSError as error:

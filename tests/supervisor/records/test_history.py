@@ -6,6 +6,9 @@ from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
     AttemptStarted,
     CheckpointCommitted,
+    Event,
+    FitEnded,
+    FitStarted,
     Notice,
     TrainerConnected,
     TrainerExited,
@@ -48,6 +51,17 @@ def test_a_save_is_expected_to_take_as_long_as_the_last_one() -> None:
     ]
     history = History.from_entries([Entry(0.0, 1, save) for save in saves])
     assert history.save_seconds == 4.0
+
+
+def test_a_training_waits_that_has_begun_and_not_ended() -> None:
+    def trains(*events: Event) -> bool:
+        return History.from_entries([Entry(0.0, 1, event) for event in events]).trains
+
+    begun, ended = FitStarted(0, 4, 20), FitEnded(0, 80, 4, 4)
+    assert trains(begun)
+    assert trains(begun, ended, FitStarted(1, 4, 20), _EXITED)
+    assert not trains(begun, ended)
+    assert not trains(FitStarted(0, 1, None, {"adapter": "recorded loop"}))
 
 
 def test_weights_count_when_they_were_taken_over() -> None:

@@ -54,7 +54,7 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     if started is None or ended is None:
         return tell("ended_without_fit", [exit_status])
     steps = phrases.steps(ended.step)
-    if started.data.get("adapter") in events.LOOPS:
+    if started.is_loop:
         loop = EvidenceItem("journal", f"the script's loop ended after {steps}")
         return tell("loop_ended", (exit_status, loop), steps=steps)
     # A resumed fit runs fewer epochs itself than the training has.

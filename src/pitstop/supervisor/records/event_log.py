@@ -10,9 +10,9 @@ from pitstop.events import Event
 from pitstop.journal import Journal
 from pitstop.supervisor.records import attempt_state, notices
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.history import BestEpoch
 
 _MOST_KEPT = 1000
+_NOTHING_KNOWN = AttemptState()
 # What a diagnosis cannot do without is on disk before anything else happens.
 _DURABLE = (
     events.AttemptEnded,
@@ -36,10 +36,10 @@ class EventLog:
         path: Path,
         attempt: int,
         say: Callable[[str], None],
-        best: BestEpoch | None = None,
+        state: AttemptState = _NOTHING_KNOWN,
     ) -> None:
-        """Opens the journal, or raises `OSError`; `best` is that of the attempts before."""
-        self.attempt_state = AttemptState(best=best)
+        """Opens the journal, or raises `OSError`; `state`: what the attempts before have left."""
+        self.attempt_state = state
         self.problem = ""
         self._journal = Journal(path, attempt)
         self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)

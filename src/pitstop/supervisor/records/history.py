@@ -12,6 +12,7 @@ from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint
 
 _WATCHED = ("val_loss", "loss")
+_FITS = (events.FitStarted, events.FitEnded, events.FitRestored)
 
 
 class BestEpoch(Frozen):
@@ -100,7 +101,8 @@ class History(Frozen):
 
     `reached_step`: -1 when not known.  `environment`: the last fingerprint; `versions`: those of
     the last one that trained.  `save_seconds`: what the newest checkpoint took, 0 when there is
-    none. `batch_parts`: in how many parts steps are computed by now.
+    none. `trains`: a `fit` had not ended. `batch_parts`: in how many parts steps are computed by
+    now.
     """
 
     reached_step: int = -1
@@ -108,6 +110,7 @@ class History(Frozen):
     versions: Mapping[str, str] = field(default_factory=dict)
     save_seconds: float = 0.0
     epochs: tuple[events.EpochEnded, ...] = ()
+    trains: bool = False
     losses: Losses = NO_LOSSES
     start_from: str = ""
     gangs: Mapping[int, events.GangFormed] = field(default_factory=dict)
@@ -127,6 +130,7 @@ class History(Frozen):
             versions=_all_versions(connected) if connected else {},
             save_seconds=committed.seconds if committed else 0.0,
             epochs=tuple(events_of(entries, events.EpochEnded)),
+            trains=_trains(entries),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, events.RolledBack)),
@@ -144,6 +148,11 @@ class History(Frozen):
         self, event: events.TrainerConnected
     ) -> tuple[events.EnvironmentChanged, ...]:
         return fingerprint.compare(self.versions, _all_versions(event))
+
+
+def _trains(entries: Sequence[Entry]) -> bool:
+    fits = [each.event for each in entries if isinstance(each.event, _FITS)]
+    return bool(fits) and isinstance(fits[-1], events.FitStarted) and not fits[-1].is_loop
 
 
 def batch_parts(entries: Sequence[Entry]) -> int:

@@ -27,7 +27,6 @@ from pitstop.events import (
     TrainerExited,
     WorkerDied,
 )
-from pitstop.events.training import LOOPS
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.journal import Entry, events_of, of_last_attempt
 from pitstop.link.settings import MIXED_PRECISION, NOT_DIVIDED, Settings
@@ -257,7 +256,7 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
         return DivisionRefused("memory lasts for more steps each time: the batch is not the reason")
     if lowers_precision and not events_of(entries, PrecisionReduced):
         return PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
-    if all(each.data.get("adapter") in LOOPS for each in events_of(entries, FitStarted)):
+    if all(each.is_loop for each in events_of(entries, FitStarted)):
         return DivisionRefused("this is a custom loop: only batches of model.fit can be divided")
     return _division(cause, exits[-1].step + 1, own, 2 * batch_parts(entries))
 
