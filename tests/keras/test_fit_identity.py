@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -96,6 +97,25 @@ def test_a_precision_that_pitstop_has_lowered_is_no_other_architecture(
         assert functional() == plain != of_the_script
     finally:
         set_policy("float32")
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_what_methods_of_keras_leave_in_a_model_is_no_other_architecture(name: str) -> None:
+    package = pytest.importorskip(name)
+
+    class Own(package.Sequential):  # type: ignore[misc, name-defined]
+        pass
+
+    model = Own([package.Input((3,)), package.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.zeros((4, 3)), np.zeros((4, 1))
+    model.fit(x, y, verbose=0)
+    before = architecture_of(model)
+    model.evaluate(x, y, verbose=0)
+    model.predict(x, verbose=0)
+    assert architecture_of(model) == before
+    model.gain = 2.0
+    assert architecture_of(model) != before
 
 
 @pytest.mark.parametrize("name", ["keras", "tf_keras"])

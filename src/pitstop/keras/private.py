@@ -25,6 +25,7 @@ from keras.src.utils import naming, traceback_utils
 from pitstop.engine.hooking import Original, hook
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, layers_of, moved_method
+from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
@@ -163,8 +164,8 @@ def names_of_models() -> frozenset[str]:
     # With names of their own: automatic ones are counted.
     tensor = keras.Input((1,), name="any")
     made = keras.Model(name="any"), keras.Layer(name="any"), keras.Model(tensor, tensor, name="any")
-    # The last is set by a `fit`.
-    return frozenset({"_name", "stop_training"}.union(*map(vars, made)))
+    # The last are set by methods: `evaluate` sets `stop_evaluating`.
+    return frozenset({"_name"}.union(*map(vars, made), names_set_by_libraries(keras.Model)))
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:
