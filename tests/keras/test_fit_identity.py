@@ -103,7 +103,7 @@ def test_a_precision_that_pitstop_has_lowered_is_no_other_architecture(
 def test_what_methods_of_keras_leave_in_a_model_is_no_other_architecture(name: str) -> None:
     package = pytest.importorskip(name)
 
-    class Own(package.Sequential):  # type: ignore[misc, name-defined]
+    class Own(package.Sequential):  # type: ignore[name-defined]
         pass
 
     model = Own([package.Input((3,)), package.layers.Dense(1)])

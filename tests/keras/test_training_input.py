@@ -193,8 +193,11 @@ def test_a_sequence_that_an_epoch_does_not_end_with_is_not_exact(
 
 def test_a_thrown_away_batch_has_the_rows_that_the_model_asks_for() -> None:
     saved: Any = SimpleNamespace(state={"fit": {"input": {"replay": True}}})
-    (batch,) = next(reading(Numbers()).throwaway(saved, rows=7))
+    batches = reading(Numbers()).throwaway(saved, rows=7)
+    (batch,) = next(batches)
     assert (batch.shape, float(tf.reduce_sum(batch))) == ((7, 1), 0.0)
+    # A layer that is built with it keeps this shape.
+    assert batches.element_spec[0].shape.as_list() == [None, 1]
 
 
 def test_a_thrown_away_batch_has_the_form_of_the_input() -> None:

@@ -168,9 +168,12 @@ class TrainingInput:
             return self._first_iterator().iterator
         read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())
-        batch = _made_up(_with_shapes(self.dataset.element_spec, shapes), rows)
+        spec = _with_shapes(self.dataset.element_spec, shapes)
         # Without end: a call may run several steps.
-        batches = tf.data.Dataset.from_tensors(batch).repeat()
+        made_up = tf.data.Dataset.from_tensors(_made_up(spec, rows)).repeat()
+        # Sizes that are open stay open: layers keep the shape that they are built with.
+        variant = tf.data.experimental.to_variant(made_up)
+        batches = tf.data.experimental.from_variant(variant, spec)
         if self.dataset is read:
             return iter(batches)
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
