@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -63,6 +64,61 @@ def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: In
     alone.folder.mkdir()
     assert alone.attempt().returncode == 0
     assert files == {name: (alone.folder / name).read_text() for name in files}
+
+
+_REWRITES = """
+import json, os, time
+import keras
+import numpy as np
+
+KIND = {kind!r}
+keras.utils.set_random_seed(0)
+x = np.linspace(0, 1, 640).reshape(160, 4).astype("float32")
+
+class Log(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        if KIND == "emptied-as-fit-begins":
+            self.write("log.json", [])
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.01)  # so that a state is saved before each kill
+
+    def on_epoch_end(self, epoch, logs=None):
+        told = json.load(open("log.json")) if os.path.exists("log.json") else []
+        self.write("log.json", [*told, [epoch, logs["loss"]]])
+
+    def write(self, path, value):
+        written = "log.tmp" if KIND == "replaced" else path
+        with open(written, "w") as file:
+            json.dump(value, file)
+        if KIND == "replaced":
+            os.replace(written, path)
+
+if KIND == "emptied":
+    Log().write("log.json", [])
+elif KIND == "removed" and os.path.exists("log.json"):
+    os.remove("log.json")
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(x, x.sum(1), epochs=6, batch_size=8, verbose=0, callbacks=[Log()])
+"""
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    "kind", ["written", "replaced", "emptied", "emptied-as-fit-begins", "removed"]
+)
+def test_a_file_that_each_epoch_writes_anew_has_each_epoch_once(
+    tmp_path: Path, forked: Interpreter, kind: str
+) -> None:
+    (tmp_path / "script.py").write_text(_REWRITES.format(kind=kind))
+    options = ("--every", "15steps")
+    run = KerasRun(tmp_path, str(tmp_path / "script.py"), (), options, interpreter=forked)
+    for step in (65, 105):
+        run.attempt("--die-at-step", str(step))
+    assert run.attempt().returncode == 0
+    assert [epoch for epoch, _ in json.loads((tmp_path / "log.json").read_text())] == [*range(6)]
+    assert {event.level for event in run.events(LevelKnown)} == {"exact"}
 
 
 def test_lines_are_there_once_where_the_run_begins_again(

@@ -11,7 +11,7 @@ import math
 import os
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
 from pitstop.engine.path_record import CREATED, REMOVED
+from pitstop.engine.rewritten_files import REWRITTEN
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
@@ -84,9 +85,10 @@ class EarlierFiles:
         if not isinstance(path, str | bytes | os.PathLike) or file_access.is_own_look(frame):
             return
         path = os.fsdecode(path)
+        if not flags & os.O_TRUNC and self._is_given_back(path):
+            return
         if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
-            self._keep_content(path)
-            self._creates(path, flags)
+            self._writes(path, flags)
         if flags & os.O_TRUNC:
             self.note_begun_anew(path)
             return
@@ -94,11 +96,12 @@ class EarlierFiles:
             return
         if flags & _WRITING:
             self._note_written(path)
-        if not (self._listening or self._doubt):
-            return
         if event == "sqlite3.connect":
             self._note_database(path, frame)
-            return
+        elif self._listening or self._doubt:
+            self._note_opened(path, flags, frame)
+
+    def _note_opened(self, path: str, flags: int, frame: types.FrameType | None) -> None:
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
         changed_seconds = file_access.changed_seconds(path)
@@ -115,6 +118,8 @@ class EarlierFiles:
             return
         if event == "os.rename":
             self.note_begun_anew(os.fsdecode(path))
+            if script_frame(frame):
+                REWRITTEN.note(os.fsdecode(path))
             return
         self.removes(path)
         if script_frame(frame):
@@ -130,8 +135,11 @@ class EarlierFiles:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))
 
-    def _creates(self, path: str, flags: int) -> None:
-        """A file that must not be there gives way where a step creates it again."""
+    def _writes(self, path: str, flags: int) -> None:
+        self._keep_content(path)
+        if flags & APPENDING != APPENDING:
+            REWRITTEN.note(path)
+        # A file that must not be there gives way where a step creates it again.
         if flags & os.O_EXCL:
             path = os.path.abspath(path)  # noqa: PTH100
             if CREATED.repeats(path, self._since_seconds):
@@ -241,6 +249,8 @@ class EarlierFiles:
                 del self._begun_anew[path]
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
+        if not (self._listening or self._doubt):
+            return
         if self._listening:
             anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
             changed_seconds = anew.changed_seconds if anew else _changed_database(path)
@@ -291,11 +301,24 @@ class EarlierFiles:
             elif self._is_changed(changed_seconds):
                 self._tell(path)
 
+    def give_back(self, contents: Mapping[str, bytes]) -> None:
+        """Small files get the content of the restored state when the script opens them."""
+        for path in REWRITTEN.keep(contents):
+            self._is_given_back(path)
+
+    def _is_given_back(self, path: str) -> bool:
+        is_given = REWRITTEN.put_back(path)
+        if is_given:
+            self.put_back(Path(path))
+        return is_given
+
     def leave(self) -> None:
         self._doubt, self._since_seconds = None, math.inf
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:
+        if changed_seconds and self._is_given_back(path):
+            return
         is_lost = not changed_seconds and self._lacks_content(path)
         if is_lost or self._is_changed(changed_seconds, path) or APPENDED.is_ahead(path):
             self._tell(path)

@@ -15,6 +15,7 @@ from pitstop.engine.hooking import Original
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
@@ -119,6 +120,7 @@ class Training:
             self.run = None
             EARLIER.leave()
             OUTSIDE.leave()
+            REWRITTEN.leave()
             self._step = run.position.step
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)
@@ -198,6 +200,7 @@ class Training:
                 EARLIER.watch(began, run.doubt, began)
         run.begin()
         OUTSIDE.begin(run.doubt)
+        REWRITTEN.trains = True
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
 

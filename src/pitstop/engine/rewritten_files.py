@@ -1,0 +1,92 @@
+"""Small files that the script writes while it trains: a resume gives them the content of the cut.
+
+A callback that reads its file, adds to it and writes it again would otherwise add the steps twice
+that are computed again.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pitstop.engine import file_access
+
+_MOST_FILES = 16
+_MOST_NAMED = 4096
+_LARGEST_BYTES = 1 << 16
+
+
+class RewrittenFiles:
+    """Those that were written last; after a restore, those that the script has not opened yet."""
+
+    def __init__(self) -> None:
+        self.trains = False
+        self._named: set[str] = set()  # that this process has written, also before it trains
+        self._written: dict[str, None] = {}
+        self._kept: dict[str, bytes] = {}
+
+    def note(self, path: str) -> None:
+        """The script is about to write to it."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        self._kept.pop(path, None)
+        if len(self._named) < _MOST_NAMED:
+            self._named.add(path)
+        if self.trains and not file_access.is_code(path):
+            self._written.pop(path, None)
+            self._written[path] = None
+            if len(self._written) > _MOST_FILES:
+                del self._written[next(iter(self._written))]
+
+    def capture(self) -> dict[str, bytes]:
+        # What is still to be written to an open file is not known.
+        opened = _opened() if self._written else set()
+        read = {path: file_access.read(path, _LARGEST_BYTES) for path in self._written}
+        return self._kept | {
+            path: content
+            for path, (content, size_bytes) in read.items()
+            if len(content) == size_bytes and path not in self._kept
+            if os.path.realpath(path) not in opened
+        }
+
+    def keep(self, contents: Mapping[str, bytes]) -> set[str]:
+        """Takes these from a checkpoint, until the script opens them; which it has opened by now.
+
+        A path that is not below the working directory, or is code, is left alone.
+        """
+        here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
+        self._kept = {
+            path: content
+            for path, content in contents.items()
+            if os.path.normpath(path) == path and path.startswith(here)
+            if not file_access.is_code(path)
+        }
+        return self._named & self._kept.keys()
+
+    def put_back(self, path: str) -> bool:
+        """Gives a file that the script opens, or looks at, its content; whether it has it."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        content = self._kept.pop(path, None)
+        if content is None or os.path.realpath(path) in _opened():
+            return False
+        self._written[path] = None
+        if file_access.read(path, len(content) + 1)[0] != content:
+            try:
+                Path(path).touch()
+                file_access.replace_end(path, 0, content)
+            except OSError:
+                return False
+        return True
+
+    def leave(self) -> None:
+        self.trains, self._kept = False, {}
+
+
+REWRITTEN = RewrittenFiles()  # of this process
+
+
+def _opened() -> set[str]:
+    found = set()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
+    return found
