@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.python_state import decode
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.events import Notice
 from pitstop.link.wire import close_all
@@ -95,6 +96,12 @@ class SavedState(Frozen):
     def appended(self) -> dict[str, int]:
         """Sizes in bytes of the files that the script appends to."""
         return {str(path): int(size) for path, size in self.state.get("appended", {}).items()}
+
+    @property
+    def rewritten(self) -> dict[str, bytes]:
+        """The content of small files that the script writes while it trains."""
+        found = decode(self.state.get("rewritten", {}), self.tensors)
+        return {path: content for path, content in found.items() if isinstance(content, bytes)}
 
 
 class MappedTensors(Mapping[str, memoryview]):

@@ -246,8 +246,7 @@ class Continuation:
 
     def _restore_files(self) -> None:
         self._cut_event_files()
-        rewritten = decode(self._saved.state["fit"].get("rewritten", {}), self._saved.tensors)
-        EARLIER.give_back({path: content.tobytes() for path, content in rewritten.items()})
+        EARLIER.give_back(self._saved.rewritten)
         open_files.put_back(self._run.callbacks.callbacks, self._run.logs, self._files)
         for kept in self._files:
             EARLIER.put_back(kept.path)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_state
 from pitstop.tensorflow.variables import REGISTRY
@@ -68,6 +69,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
         "identity": vars(run.identity) if run.identity else {},
         **held.state,
         "appended": APPENDED.capture(),
+        "rewritten": encoder.encode(REWRITTEN.capture()),
         "random": encoder.encode(run.streams.capture()),
         "fit_random": encoder.encode(run.random_before),
         "fit": {

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from pitstop.engine import trackers
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
-from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Notice
 from pitstop.keras import callback_nodes, open_files, step_numbers
@@ -19,10 +16,6 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "stop_training": bool(run.model.stop_training),
         "folders": MADE.paths,
         "files": open_files.capture(callbacks, run.logs),
-        "rewritten": {
-            path: encoder.encode(np.frombuffer(content, np.uint8))
-            for path, content in REWRITTEN.capture().items()
-        },
         "raised": run.raised,
         "events": run.event_files.capture(callbacks),
         "trackers": trackers.capture(),

@@ -14,6 +14,7 @@ from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
+from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
@@ -63,6 +64,7 @@ class Run:
         began = began_seconds(self._session.attempt_dir)
         EARLIER.watch(saved.state["time_seconds"], self._state.doubt, began)
         self._state.doubt(APPENDED.go_on(saved.appended))
+        EARLIER.give_back(saved.rewritten)
         self._unsettled = saved
         position = self._saved = saved.position
         self._loop.step = position.step
@@ -113,6 +115,7 @@ class Run:
         beacon, loop = self._session.beacon, self._loop
         beacon.write_plan(loop.index, 1, count or 0)
         loop.begin(count)
+        REWRITTEN.trains = True
         OUTSIDE.begin(self._state.doubt)
         OUTSIDE.begin_steps()
         beacon.write_phase(Phase.FIRST_STEP)
@@ -124,6 +127,7 @@ class Run:
             self._step_done()
         OUTSIDE.leave()
         EARLIER.leave()
+        REWRITTEN.leave()
         self._session.snapshots.milestone(lambda: self._cut("fit_end"))
         loop.tell_end()
         beacon.write_phase(Phase.BETWEEN_FITS)

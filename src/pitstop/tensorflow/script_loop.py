@@ -6,6 +6,7 @@ from typing import Any
 
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
@@ -74,6 +75,7 @@ class ScriptLoop:
             "versions": self._versions,
             "time_seconds": time.time(),
             "appended": APPENDED.capture(),
+            "rewritten": encoder.encode(REWRITTEN.capture()),
             **held.state,
             "random": encoder.encode(randomness.capture()),
             **own,
