@@ -19,8 +19,8 @@ from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.stage_functions import StatefulStage
 
 REPEATED = (
-    "a shuffle() followed by repeat() draws several seeds per epoch, but a resume counts one per "
-    "epoch; put repeat() before shuffle()"
+    "a shuffle() draws several seeds per epoch (a repeat() follows it, or a function reads its "
+    "dataset), but a resume counts one per epoch; put repeat() before shuffle()"
 )
 _CACHED = (
     "a cache() keeps the random values of the first epoch, but a resume fills it again; put it "
