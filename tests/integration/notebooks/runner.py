@@ -102,6 +102,7 @@ class Runner:
     ) -> Ran:
         (folder / PLAN).unlink(missing_ok=True)
         texts: list[str] = []
+        ends: list[str] = []
         done: list[Run] = []
         status = failed = ""
         began_at = time.monotonic()
@@ -121,6 +122,9 @@ class Runner:
                 ran = kernel.run(run.cell.text)
                 status = ran.status
                 texts.append(ran.text)
+                # A cell that is interrupted in a later training runs the ones before again.
+                if status != "error" or not run.stop_at:
+                    ends += re.findall(r"^END .*$", ran.text, re.MULTILINE)
                 if run.stop_at and status == "ok":
                     # It had come further before: what was to follow the stop has no sense.
                     run = Run(run.cell)
@@ -133,7 +137,7 @@ class Runner:
         text = "\n".join(texts)
         return Ran(
             Session((*done, *left)),
-            tuple(re.findall(r"^END .*$", text, re.MULTILINE)),
+            tuple(ends),
             text,
             status == "dead",
             failed,
