@@ -52,6 +52,56 @@ Traceback (most recent call last):
     from train_new import kuubio
   File "/home/b/auto
 """
+_LOADED_BY_A_LIBRARY = """\
+  File "E:/work/test.py", line 24, in <module>
+    model = convnet('alexnet', weights_path="alexnet.h5")
+
+  File "C:\\lib\\site-packages\\nets\\nets.py", line 69, in convnet
+    net = init(weights_path, heatmap=False)
+
+  File "C:\\lib\\site-packages\\nets\\alexnet.py", line 295, in AlexNet
+    model.load_weights(weights_path)
+
+  File "C:\\lib\\site-packages\\keras\\saving.py", line 901, in load_weights_from_hdf5_group
+    str(len(layers)) + ' layers.')
+
+ValueError: You are tryin
+"""
+_FRAMES_BELOW = """\
+`jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to allocate 98697216 bytes for constant
+`
+
+Here are details:
+
+> Traceback (most recent call last):
+>   File "/home/ada/octo/finetuned.py", line 217, in <module>
+>     app.run(main)
+"""
+_MXNET = f"""\
+{_HEADER}  File "/v/site-packages/mxnet/base.py", line 252, in check_call
+    raise MXNetError(py_str(_LIB.MXGetLastError()))
+mxnet.base.MXNetError: [19:09:37] rnn-inl.h:710: Check failed: e == CUDNN_STATUS_SUCCESS (8 vs. 0)
+"""
+_TWO_QUOTED = """\
+I get the error "ValueError: You are trying to load a weight file containing 22 layers into a model
+with 26 layers". If I save it again, I get "IOError: Unable to create file "(already open)". So?
+"""
+_SERVER = """\
+I am not sure if the server works normally, it just shows:
+`I core/rpc/grpc_channel.cc:215] Initialize GrpcChannelCache for job ps -> {{0 -> {}:3333}}
+I core/rpc/grpc_channel.cc:215] Initialize GrpcChannelCache for job worker -> {{0 -> {}:5555}}
+I core/rpc/grpc_server_lib.cc:316] Started server with target: grpc://localhost:{}`
+and then be silent.
+"""
+_MISSHAPEN = """\
+Epoch 1/10
+WARNING:tensorflow:Model was constructed with shape (None, 28) for input KerasTensor(type_spec), \
+but it was called on an input with incompatible shape (None, 934).
+ValueError                                Traceback (most recent call last)
+<ipython-input-19-3aeda4411868> in <module>()
+----> 8 model.fit(x, y, ep
+"""
+_WAITS = "I core/master.cc:221] CreateSession still waiting for response from worker: /job:worker\n"
 _OVER_LINES = """\
 it ended with the message: "RuntimeError: DataLoader worker (pid 47) is killed by signal: Bus
 error. It is possible that its workers are out of shared
@@ -154,6 +204,15 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         # before Keras comes to what failed in the user's code; a page's title may tell
         (_IN_USER_CODE, "unknown"),
         (f"# Input 0 is incompatible with layer model_6\n\n{_IN_USER_CODE}", "data_error"),
+        (_LOADED_BY_A_LIBRARY, "checkpoint_corrupt_or_mismatch"),
+        (_FRAMES_BELOW, "gpu_oom"),
+        (_MXNET, "gpu_driver_or_library"),
+        (_TWO_QUOTED, "checkpoint_corrupt_or_mismatch"),
+        (_SERVER.format("localhost", "10.0.0.2", "3333"), "ps_or_server_never_stops"),
+        (_SERVER.format("10.0.0.2", "localhost", "5555"), "unknown"),
+        (_MISSHAPEN, "data_error"),
+        (f"INFO Waiting for model.\n{_WAITS * 2}{_WAITS[:42]}", "hang_or_stall"),
+        ("Epoch 3/3\n8/8 - loss: 0.1\n...\nMemory on the node (IP: 10.0.0.2", "host_oom_killed"),
         ('it presented the "Ran out of GPU memory when allocating 0 bytes for..."', "gpu_oom"),
     ],
 )
@@ -176,6 +235,7 @@ def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None
         ("terminating with uncaught exception of type A::B: A::B", "native_crash"),
         ("INFO: registered a handler for signal 15, got job 3", "unknown"),
         ("Sending process 94476 closing signal SIGTERM, exit follows", "unknown"),
+        ("api:Sending process 94476 closing signal SIGHUP", "preempted_or_terminated"),
     ],
 )
 def test_how_a_process_ended_in_any_order_of_words(text: str, cause: CauseId) -> None:

@@ -54,7 +54,9 @@ _OTHER_PROGRAM = re.compile(
 """Of the kernel's words on processes those on others, by the names that a training's have."""
 
 _SAYS_LITTLE = (
-    frozenset({"Error", "error", "Exception", "RuntimeError", "OSError"}) | tables.TENSORFLOW
+    frozenset({"Error", "error", "Exception", "RuntimeError", "OSError", "IOError"})
+    | tables.TENSORFLOW
+    | tables.NATIVE
 )
 """Classes that stand for anything: without frames of the script they accuse nobody."""
 
@@ -67,7 +69,7 @@ _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
 _NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:(?!G)))")
 """What TensorFlow said before 1.4, or where the line is cut: no device but a GPU is named."""
-_SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|failed) to allocate")
+_SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|[Ff]ailed) to allocate")
 _MOST_EXCEPTIONS = 500  # a log that repeats an error for ever tells no more by the first of them
 _TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 _LONE_FACTOR = 0.93

@@ -141,8 +141,11 @@ def before(log: Log, clue: Clue) -> Clue | None:
 def waiting(log: Log) -> Clue | None:
     """The log ends in lines that say again and again that something is waited for."""
     last = [line for line in log.lines if re.search(r"[^\W\d]", line.text)][-_LAST_LINES:]
-    said = [re.sub(r"\d+", "0", line.text) for line in last if _WAITS.search(line.text)]
-    is_waiting = bool(last) and _WAITS.search(last[-1].text)
+    told = [re.sub(r"\d+", "0", line.text) for line in last]
+    if any(text != told[-1] and text.startswith(told[-1]) for text in told):
+        told.pop()  # the log breaks off in what was said before
+    said = [text for text in told if _WAITS.search(text)]
+    is_waiting = bool(told) and _WAITS.search(told[-1])
     if not is_waiting or (said.count(said[-1]) < _FEWEST_REPEATS and "still wait" not in said[-1]):
         return None
     return Clue(

@@ -102,7 +102,8 @@ def findings(ending: Ending) -> list[Finding]:
     best = choose(ending)
     if best is None or (best.weight is Weight.HINT and not best.raised):
         quoted = _quoted(ending)
-        is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt")
+        is_vague = best is not None and best.cause == "user_code_error"
+        is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt" or is_vague)
         best = quoted if best is None or is_sure else best
     if best is None:
         return []
@@ -203,7 +204,7 @@ def _first_to_fail(own: Sequence[Clue]) -> Clue:
     if last.raised is None:
         exceptions = [each for each in own if each.raised is not None and each.headed]
         return exceptions[-1] if exceptions else _surest(natives or own)
-    if last.weight is Weight.GENERAL and last.in_thread:
+    if last.weight is Weight.GENERAL and (last.in_thread or not last.headed):
         return _surest(own)
     return last
 

@@ -60,8 +60,9 @@ def _places(frame: Frame) -> list[str]:
 def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
     """The user's call to load something saved, and below it libraries only."""
     own = [i for i, frame in enumerate(frames) if not frame.is_library]
-    below = frames[own[-1] + 1 :] if own else ()
-    return bool(below) and "restoring" in {*_places(frames[own[-1]]), *_places(below[0])}
+    inner = frames[own[-1] :] if own else ()
+    places = {place for frame in inner for place in _places(frame)}
+    return len(inner) > 1 and "restoring" in places and "saving" not in places
 
 
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
@@ -80,8 +81,10 @@ UnauthenticatedError"""
 TENSORFLOW = frozenset(_OF_TENSORFLOW.split())
 """The classes of tensorflow.errors, one for each status code."""
 
-_FAMILIES = {"TENSORFLOW": TENSORFLOW, "XLA": frozenset({"XlaRuntimeError", "JaxRuntimeError"})}
-"""What stands for several classes. JAX raises the second for any status code."""
+NATIVE = frozenset({"XlaRuntimeError", "JaxRuntimeError", "MXNetError", "EnforceNotMet"})
+"""What JAX, MXNet and Paddle raise for whatever their native code says."""
+_FAMILIES = {"TENSORFLOW": TENSORFLOW, "NATIVE": NATIVE}
+"""What stands for several classes."""
 
 _HERE = Path(__file__).parent
 
