@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,8 +40,16 @@ WRAPPERS: dict[str, Callable[[int, str], str]] = {
 }
 
 
-def _some_logs() -> list[tuple[str, str]]:
-    rows = (_CORPUS / "labels.tsv").read_text(encoding="utf-8").splitlines()[1::_EVERY]
+_NEED_THEIR_LINES = {
+    *("jx_completed", "jx_killed", "k3_check_numerics", "k3_ran_out", "k3_terminated"),
+    *("py_completed_another_stopped", "py_indent", "py_syntax", "py_usage", "py_waits"),
+    "py_worker_then_ctrl_c",
+}
+"""On one line even a reader does not see where what they say at their end begins."""
+
+
+def _some_logs(every: int = _EVERY) -> list[tuple[str, str]]:
+    rows = (_CORPUS / "labels.tsv").read_text(encoding="utf-8").splitlines()[1::every]
     return [(row.split("\t")[0], row.split("\t")[1]) for row in rows]
 
 
@@ -58,3 +67,27 @@ def test_a_prefix_does_not_change_the_cause(name: str, tmp_path: Path) -> None:
         if finding is None or finding.cause != cause:
             wrong.append((log, cause, finding and finding.cause))
     assert wrong == []
+
+
+def test_lines_that_a_page_has_joined_have_the_same_cause(tmp_path: Path) -> None:
+    wrong = set()
+    for log, cause in _some_logs(every=1):
+        text = (_CORPUS / f"{log}.log").read_text(encoding="utf-8", errors="replace")
+        joined = tmp_path / "joined.log"
+        joined.write_text(re.sub(r"\s*\n\s*", " ", text.strip()), encoding="utf-8")
+        finding = diagnose(load.from_log(joined)).finding
+        if finding is None or finding.cause != cause:
+            wrong.add(log)
+    assert wrong == _NEED_THEIR_LINES
+
+
+def test_the_number_of_a_joined_line_is_that_of_the_file(tmp_path: Path) -> None:
+    joined = tmp_path / "joined.log"
+    joined.write_text(
+        "one\nTraceback (most recent call last): File \"a.py\", line 1, in <module> KeyError: 'a'"
+        "\ntwo\n\nThree: KeyError\nMemoryError\n",
+        encoding="utf-8",
+    )
+    finding = diagnose(load.from_log(joined)).finding
+    assert finding is not None
+    assert finding.evidence[0].text == "line 6: MemoryError"

@@ -138,14 +138,23 @@ _ON_ONE_LINE = re.compile(
     rf'{re.escape(_HEADER)}:?\s+(?:\[\.\.\.\] )?File "'
     r'|File "[^"]+", line \d+, in .*\S\s[\w.]+(?:Error|Exception): '
 )
+_BEGUN = (
+    rf"(?:WARNING|ERROR|INFO|CRITICAL):[\w.]+:|{_DATE} [\d:.]+: [IWEF] "
+    r"|Epoch \[?\d+[/:]|\d+/\d+ [\[━-]"
+    r"|During handling of the above|The above exception was the|Exception ignored in"
+    r"|slurmstepd: |srun: |timeout: sending|[\w./-]+: line \d+: +\d+ [A-Z][a-z]+ "
+    r"|(?:Killed|Terminated|Aborted|Segmentation fault)(?: \(core dumped\))?\s*$"
+)
 _BREAKS = re.compile(
     rf"\s+(?={re.escape(_HEADER)})"
     r'|\s+(?=File "[^"]+", line \d+, in )'
-    r"|\s+(?=(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?:: |\s*$))"
-    r"|(?<=\S)\s*(?=(?:WARNING|ERROR|INFO|CRITICAL):[\w.]+:)"
+    r"|\s+(?=(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt)(?:: |\s*$))"
+    r"|\s+(?=(?:[a-z_]\w*\.)+[A-Z]\w+: )"
+    rf"|(?<=\S)\s+(?={_BEGUN})|(?<=\^\^\^\^) +"
 )
 """Where the lines were that a web page or a service has put on one."""
 
+_SEVERAL = re.compile(rf"(?<=\S\s)(?:{_BEGUN})")
 _CODE_BEHIND = re.compile(r'(File "[^"]+", line \d+, in [\w<>.]+) +(?=\S)')
 _OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
@@ -214,15 +223,21 @@ def _from_notebook(raw: str) -> str:
 class Line:
     """One line."""
 
-    number: int  # counted from 1
+    number: int  # counted from 1, each part of a line that is read as several
     text: str  # without decoration, its indentation kept
     group: str = ""  # of interleaved writers the mark of this one; empty where there is none
     is_record: bool = field(default=False, compare=False)  # a logger began a record with it
     is_stamped: bool = field(default=False, compare=False)  # a time stood before it
+    origin: int = field(default=0, compare=False)  # its number in the file, where that differs
+
+    @property
+    def number_in_file(self) -> int:
+        return self.origin or self.number
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
     known: re.Pattern[str] | None = None
+    last = first_number - 1
     raws = _rejoined(without_common_marks([unquoted(raw) for raw in text.split("\n")]))
     half = _LONGEST_LINE // 2
     kept = [raw if len(raw) <= 2 * half else f"{raw[:half]} ... {raw[-half:]}" for raw in raws]
@@ -232,7 +247,10 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     for line in _without_heads(lines):
         known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
-        yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
+        for each in _unglued(replace(line, text=line.text[found.end() :]) if found else line):
+            last = max(last + 1, each.number)
+            is_first = last == each.number
+            yield each if is_first else replace(each, number=last, origin=each.number)
 
 
 def _rejoined(lines: list[str]) -> list[str]:
@@ -283,9 +301,11 @@ def _unglued(line: Line) -> Iterator[Line]:
         for text in plain.split("\n"):
             yield from _unglued(replace(line, text=text.rstrip()))
         return
-    if _ON_ONE_LINE.search(line.text):
+    if _ON_ONE_LINE.search(line.text) or len(_SEVERAL.findall(line.text)) > 1:
         parts = _BREAKS.split(_CODE_BEHIND.sub(r"\1\n    ", line.text))
-        yield from (replace(line, text=text) for part in parts for text in part.split("\n"))
+        for text in "\n".join(parts).split("\n"):
+            part = _undecorated(line.number, text)
+            yield replace(part, group=f"{line.group} {part.group}".strip())
         return
     found = _GLUED.match(line.text)
     if found is None:

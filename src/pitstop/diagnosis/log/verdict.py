@@ -350,7 +350,8 @@ def _finding(ending: Ending, clue: Clue) -> Finding:
 
 def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
     number, quote = _telling_line(ending, clue)
-    where = f"line {number:,}: " if number else ""
+    at = next((line for line in ending.log.lines if line.number == number), None)
+    where = f"line {at.number_in_file:,}: " if at else ""
     yield EvidenceItem("output" if number else "exit status", f"{where}{quote}")
     if clue.raised and clue.raised.file:
         yield EvidenceItem("exception", f"raised at {clue.raised.place}")
@@ -358,7 +359,7 @@ def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
     if progress and progress[-1].number != clue.number:
         line = next(each for each in ending.log.lines if each.number == progress[-1].number)
         text = phrases.shorten(line.text.strip(), 120)
-        yield EvidenceItem("progress", f"line {line.number:,}: {text}")
+        yield EvidenceItem("progress", f"line {line.number_in_file:,}: {text}")
 
 
 def _telling_line(ending: Ending, clue: Clue) -> tuple[int, str]:
