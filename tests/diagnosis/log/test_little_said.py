@@ -26,6 +26,10 @@ CUT_MESSAGE = (
 OP_FRAMES = '  File "train.py", line 9, in <module>\n    main()\n' * 9
 SERVER = "This may be due to a preemption in a connected worker or parameter server."
 
+_NOT_INSTALLED = """\
+  File "/opt/v/lib/python3.8/site-packages/a.py", line 1, in a
+ModuleNotFoundError: No module named 'cv2'
+"""
 CASES: list[tuple[str, str, CauseId]] = [
     ("nothing but CUDA", f"```\n{NO_DEVICE}{DIAGNOSTICS}```\n", "gpu_driver_or_library"),
     ("a code that CUDA does not name", "failed call to cuInit: 303", "gpu_driver_or_library"),
@@ -327,7 +331,9 @@ def test_it_is_enough(text: str, cause: CauseId) -> None:
     [
         ("ImportError: DLL load failed: The specified module was not found", "fit together"),
         ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "the version of tensorflow"),
-        ("ModuleNotFoundError: No module named 'cv2'", "pip install cv2"),
+        ("ModuleNotFoundError: No module named 'cv2'", "`python -m pip install cv2"),
+        ("/opt/v/bin/python3: No module named torch", "`/opt/v/bin/python3 -m pip install torch"),
+        (_NOT_INSTALLED, "`/opt/v/bin/python3.8 -m pip install cv2"),
         ("ValueError: You passed an array with shape (0, 32, 32)", "Count the input's batches"),
         (CUT_MESSAGE.replace("in main", "in on_epoch_end"), "run without it"),
         ("Message: The node was low on resource: memory.", "Use less host memory"),

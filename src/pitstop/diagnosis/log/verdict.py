@@ -32,6 +32,10 @@ _TORCH = re.compile(
 _REQUESTED = re.compile(r"(?:allocat\w+|request\w*)[^\d\n]{0,40}(?P<bytes>\d{7,})[ b]")
 _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _MODULE = re.compile(r"No module named '?(?P<module>[\w.]+)")
+_RAN = re.compile(
+    r"^(?P<named>\S*python[\d.]*): No module|(/[\w./-]+)(?<!\.local)/lib/python([\d.]+)/site-p",
+    re.MULTILINE,
+)
 _HUGE_BYTES = 1e12
 _MEMORY = ("gpu_oom", "host_alloc_failure")
 
@@ -48,8 +52,15 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
         package, inside, _ = module.partition(".")
         if inside:  # Python imports the package first
             return (f"Install the version of {package} that still has `{module}`.",)
-        return (f"Try `python -m pip install {package}`; its name may differ.",) if found else ()
+        python = _interpreter(log.text)
+        return (f"Try `{python} -m pip install {package}`; its name may differ.",) if found else ()
     return ()
+
+
+def _interpreter(text: str) -> str:
+    """The one that ran, by its own message or by the folder of its packages."""
+    told = [each["named"] or f"{each[2]}/bin/python{each[3]}" for each in _RAN.finditer(text)]
+    return told[-1] if told else "python"
 
 
 def about_memory(text: str, batch_size: int | None = None) -> Iterator[str]:
