@@ -101,6 +101,35 @@ ValueError                                Traceback (most recent call last)
 <ipython-input-19-3aeda4411868> in <module>()
 ----> 8 model.fit(x, y, ep
 """
+_OUT_OF_MEMORY = """\
+n3:301:306 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n3-ib
+n3:301:306 [0] NCCL INFO misc/socket.cc:749 -> 6
+n3:302:307 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'
+n3:302:307 [3] NCCL INFO transport/p2p.cc:204 -> 1
+"""
+_CLOSED = """\
+ncclInternalError: Internal check failed.
+Last error:
+Net : Connection closed by remote peer user<43236>
+"""
+_NO_GPU = """\
+E cuda/cuda_driver.cc:397] failed call to cuInit: CUDA_ERROR_NO_DEVICE
+I cuda/cuda_diagnostics.cc:157] no NVIDIA GPU device is present: /dev/nvidia0 does not exist
+E1220 09:24:00.6 8 socket_utils.cc:197] check for SO_REUSEPORT: {"description":"unavailable"}
+I core/rpc/grpc_channel.cc:215] Initialize GrpcChannelCache for job ps -> {0 -> tf-ps-0:2222}
+"""
+_PODS = """\
+train-master-0     0/1   {}   0   4d
+train-ps-0         1/1   Running     0   4d
+train-worker-0     0/1   {}   0   4d
+"""
+_ON_ONE_LINE = """\
+[E ProcessGroupNCCL.cpp:455] Some operations have failed. [E ProcessGroupNCCL.cpp:460] We are \
+taking the process down. terminate called after throwing an instance of 'std::runtime_error' \
+what(): NCCL error: remote process exited or there was a network error, NCCL version 2.14.3
+"""
+_FILES_OPEN = f"# Too many files open\n\nWhy does it stop?\n\n{_HEADER}"
+_CACHE = "using /home/a\nowned by 1046\nof user a\nchmod: '/home/a': Read-only file system\n"
 _WAITS = "I core/master.cc:221] CreateSession still waiting for response from worker: /job:worker\n"
 _OVER_LINES = """\
 it ended with the message: "RuntimeError: DataLoader worker (pid 47) is killed by signal: Bus
@@ -207,6 +236,17 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         (_LOADED_BY_A_LIBRARY, "checkpoint_corrupt_or_mismatch"),
         (_FRAMES_BELOW, "gpu_oom"),
         (_MXNET, "gpu_driver_or_library"),
+        (_OUT_OF_MEMORY, "gpu_oom"),
+        (_CLOSED, "worker_lost"),
+        (_NO_GPU, "unknown"),
+        (_PODS.format("Completed", "Completed"), "ps_or_server_never_stops"),
+        (_PODS.format("Running", "Running"), "unknown"),
+        (_ON_ONE_LINE, "worker_lost"),
+        (_FILES_OPEN, "too_many_open_files"),
+        (_CACHE, "permission_or_readonly"),
+        ("# Kernel is crashed after using all available RAM\n\n1\n2\n3\n", "host_oom_killed"),
+        ("epoch 6: 81%\nERROR: InterruptException:\n...", "user_interrupt"),
+        ("mxnet.base.MXNetError: e == cudaSuccess (2 vs. 0) ErrStr:out of memory", "gpu_oom"),
         (_TWO_QUOTED, "checkpoint_corrupt_or_mismatch"),
         (_SERVER.format("localhost", "10.0.0.2", "3333"), "ps_or_server_never_stops"),
         (_SERVER.format("10.0.0.2", "localhost", "5555"), "unknown"),
@@ -236,6 +276,8 @@ def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None
         ("INFO: registered a handler for signal 15, got job 3", "unknown"),
         ("Sending process 94476 closing signal SIGTERM, exit follows", "unknown"),
         ("api:Sending process 94476 closing signal SIGHUP", "preempted_or_terminated"),
+        ("9/9 [1:02, 4s/it]W19 api.py:7] Received 1 death signal", "preempted_or_terminated"),
+        ("<info> Trial 3 **was requested to terminate**\n<info> left", "preempted_or_terminated"),
     ],
 )
 def test_how_a_process_ended_in_any_order_of_words(text: str, cause: CauseId) -> None:

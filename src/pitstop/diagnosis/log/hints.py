@@ -17,7 +17,7 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"|\bOOM\b|\bout of memory\b|NCCL WARN|not found in checkpoint|size mismatch for"
     r"|max retries exceeded|(?:cannot|unable to) allocate|not exist\b|is not found\b"
     r"|not a \w+ file|could not (?:locate|resolve)|forcibly closed"
-    r"|\bdenied\b|connection (?:refused|timed out)|unable to connect"
+    r"|\bdenied\b|read-only file system|connection (?:refused|timed out)|unable to connect"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
     r"|^(?:Original stack trace for|Caused by op) u?'",
@@ -25,7 +25,7 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
 )
 _IS_NONE = re.compile(
     r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:(?<!NCCL )\bWARN(?:ING)?\b)"
-    r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
+    r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit|cuda_diagnostics"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",

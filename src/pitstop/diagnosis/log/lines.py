@@ -142,6 +142,7 @@ _BEGUN = (
     rf"(?:WARNING|ERROR|INFO|CRITICAL):[\w.]+:|{_DATE} [\d:.]+: [IWEF] "
     r"|Epoch \[?\d+[/:]|\d+/\d+ [\[━-]"
     r"|During handling of the above|The above exception was the|Exception ignored in"
+    r"|terminate called |what\(\): |\[[EWIF] \w+\.cpp:"
     r"|slurmstepd: |srun: |timeout: sending|[\w./-]+: line \d+: +\d+ [A-Z][a-z]+ "
     r"|(?:Killed|Terminated|Aborted|Segmentation fault)(?: \(core dumped\))?\s*$"
 )

@@ -190,7 +190,8 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
         last = told[-1] if told else None
         # A launcher that could not start the others tells no more than what stands above.
         above = hints.before(ending.log, last) if last and not last.raised else None
-        return _crash_before(ending, told) or above or last
+        own_above = above if above and not above.is_victim else None
+        return _crash_before(ending, told) or _memory_beside(ending, told) or own_above or last
     return _refined(ending, _first_to_fail(own))
 
 
@@ -198,6 +199,12 @@ def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
     """A victim tells that a process went away; how that one ended says more."""
     found = _status([each for each in ending.clues if each.signal != "SIGABRT"])
     return found if victims and found and found.signal else None
+
+
+def _memory_beside(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
+    """What a library says of its memory while the others only tell that somebody went away."""
+    full = (each for each in ending.clues if each.cause == "gpu_oom" and not each.survived)
+    return next(full, None) if victims else None
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:
