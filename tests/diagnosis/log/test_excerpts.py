@@ -101,6 +101,15 @@ ValueError                                Traceback (most recent call last)
 <ipython-input-19-3aeda4411868> in <module>()
 ----> 8 model.fit(x, y, ep
 """
+_UNPICKLES = """\
+UnpicklingError                           Traceback (most recent call last)
+<ipython-input-2-7e4e> in <module>()
+----> 83 model = torch.load(model_path)
+
+/usr/local/lib/python3.5/dist-packages/torch/serialization.py in load(f, map_location)
+    230     try:
+--> 231         return
+"""
 _OUT_OF_MEMORY = """\
 n3:301:306 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n3-ib
 n3:301:306 [0] NCCL INFO misc/socket.cc:749 -> 6
@@ -237,6 +246,12 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         (_FRAMES_BELOW, "gpu_oom"),
         (_MXNET, "gpu_driver_or_library"),
         (_OUT_OF_MEMORY, "gpu_oom"),
+        (f"# Cuda out of memory - what to do\n\nsame here?\n{_HEADER}", "gpu_oom"),
+        (_UNPICKLES, "checkpoint_corrupt_or_mismatch"),
+        (
+            "1、couldn't connect to 'https://a.co/' to load it\n2、none",
+            "network_or_download_failure",
+        ),
         (_CLOSED, "worker_lost"),
         (_NO_GPU, "unknown"),
         (_PODS.format("Completed", "Completed"), "ps_or_server_never_stops"),

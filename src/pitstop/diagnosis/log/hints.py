@@ -16,7 +16,7 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
     r"|\bOOM\b|\bout of memory\b|NCCL WARN|not found in checkpoint|size mismatch for"
     r"|max retries exceeded|(?:cannot|unable to) allocate|not exist\b|is not found\b"
-    r"|not a \w+ file|could not (?:locate|resolve)|forcibly closed"
+    r"|not a \w+ file|could(?: not|n't) (?:connect|locate|resolve)|forcibly closed"
     r"|\bdenied\b|read-only file system|connection (?:refused|timed out)|unable to connect"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^\(\d\) (?:Internal|Not found|Resource exhausted|Unimplemented|Unknown): "
@@ -48,8 +48,10 @@ _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _END_OF_INPUT = "End of sequence"  # TensorFlow warns of it at the end of each epoch
-_SAYS_NO_ERROR = re.compile(rf"{_END_OF_INPUT}|queue operation was cancelled|Hint: If you|^\s*\[\[")
-"""The last two: what to do to learn more, and which operation it was."""
+_SAYS_NO_ERROR = re.compile(
+    rf"{_END_OF_INPUT}|Traceback \(most|queue operation was cancelled|Hint: If you|^\s*\[\["
+)
+"""The last two say what to do to learn more, and which operation it was."""
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
