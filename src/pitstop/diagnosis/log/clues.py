@@ -7,6 +7,7 @@ from dataclasses import replace
 from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised, from_title, innermost_own
 from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
@@ -95,6 +96,11 @@ class Clue(Frozen):
     headed: bool = False  # with the traceback above it
     in_thread: bool = False  # the exception ended a thread, or a process beside the first
     is_last_word: bool = False  # native code said it before it gave up, and it names a cause
+
+
+def hint(cause: CauseId, confidence: float, line: Line, headline: str, *advice: str) -> Clue:
+    quote, weight = phrases.shorten(line.text.strip()), tables.Weight.HINT
+    return Clue(cause, confidence, weight, line.number, line.group, quote, headline, advice)
 
 
 def of_signal(name: str, base: Clue) -> Clue | None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clues import LIKELY, Clue
@@ -101,7 +100,7 @@ def _stopped_early(ending: Ending) -> Clue | None:
     after = next((line for line in lines if line.text.strip()), None)
     if after is None:
         return None
-    return _hint(
+    return clues.hint(
         "early_stopping_or_callback_stop",
         0.6,
         after,
@@ -117,7 +116,7 @@ def _nan_seen(ending: Ending) -> Clue:
     after = "; the training continued but is useless since then" if ending.is_complete else ""
     headline = f"The loss became NaN or infinite{after}."
     sure = 0.9 if ending.is_complete else 0.45
-    return _hint("nan_loss", sure, line, headline, ADVICE["lower_learning_rate"])
+    return clues.hint("nan_loss", sure, line, headline, ADVICE["lower_learning_rate"])
 
 
 def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
@@ -129,12 +128,7 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
     doubt = "its input was too short" if doubts else _left_early(ending)
     headline = f"It completed, unless {doubt}." if doubt else "It completed."
     sure = min(sure, _DOUBTED) if doubt else sure
-    return _hint("completed_normally", sure, Line(number, quote), headline)
-
-
-def _hint(cause: CauseId, confidence: float, line: Line, headline: str, *advice: str) -> Clue:
-    quote = phrases.shorten(line.text.strip())
-    return Clue(cause, confidence, Weight.HINT, line.number, line.group, quote, headline, advice)
+    return clues.hint("completed_normally", sure, Line(number, quote), headline)
 
 
 def _left_early(ending: Ending) -> str:

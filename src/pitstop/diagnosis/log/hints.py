@@ -7,7 +7,7 @@ from dataclasses import replace
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.finding import CauseId
-from pitstop.diagnosis.log.clues import Clue, classified
+from pitstop.diagnosis.log.clues import Clue, classified, hint
 from pitstop.diagnosis.log.lines import Line, without_marks
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names
@@ -150,16 +150,9 @@ def waiting(log: Log) -> Clue | None:
     is_waiting = bool(told) and _WAITS.search(told[-1])
     if not is_waiting or (said.count(said[-1]) < _FEWEST_REPEATS and "still wait" not in said[-1]):
         return None
-    return Clue(
-        "hang_or_stall",
-        _FACTOR,
-        Weight.HINT,
-        last[-1].number,
-        last[-1].group,
-        last[-1].text.strip(),
-        "It waited for something that never came, according to its last lines.",
-        ("Check what they name: its log, its address, and whether it was started.",),
-    )
+    headline = "It waited for something that never came, according to its last lines."
+    advice = "Check what they name: its log, its address, and whether it was started."
+    return hint("hang_or_stall", _FACTOR, last[-1], headline, advice)
 
 
 def is_ordinary(text: str) -> bool:

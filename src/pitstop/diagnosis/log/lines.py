@@ -231,10 +231,6 @@ class Line:
     is_stamped: bool = field(default=False, compare=False)  # a time stood before it
     origin: int = field(default=0, compare=False)  # its number in the file, where that differs
 
-    @property
-    def number_in_file(self) -> int:
-        return self.origin or self.number
-
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
     known: re.Pattern[str] | None = None

@@ -191,7 +191,10 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
         # A launcher that could not start the others tells no more than what stands above.
         above = hints.before(ending.log, last) if last and not last.raised else None
         own_above = above if above and not above.is_victim else None
-        return _crash_before(ending, told) or _memory_beside(ending, told) or own_above or last
+        # Of one whose GPU was full the others only tell that it went away.
+        full = (each for each in ending.clues if each.cause == "gpu_oom" and not each.survived)
+        beside = next(full, None) if told else None
+        return _crash_before(ending, told) or beside or own_above or last
     return _refined(ending, _first_to_fail(own))
 
 
@@ -199,12 +202,6 @@ def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
     """A victim tells that a process went away; how that one ended says more."""
     found = _status([each for each in ending.clues if each.signal != "SIGABRT"])
     return found if victims and found and found.signal else None
-
-
-def _memory_beside(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
-    """What a library says of its memory while the others only tell that somebody went away."""
-    full = (each for each in ending.clues if each.cause == "gpu_oom" and not each.survived)
-    return next(full, None) if victims else None
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:
@@ -369,7 +366,7 @@ def _finding(ending: Ending, clue: Clue) -> Finding:
 def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
     number, quote = _telling_line(ending, clue)
     at = next((line for line in ending.log.lines if line.number == number), None)
-    where = f"line {at.number_in_file:,}: " if at else ""
+    where = f"line {at.origin or at.number:,}: " if at else ""
     yield EvidenceItem("output" if number else "exit status", f"{where}{quote}")
     if clue.raised and clue.raised.file:
         yield EvidenceItem("exception", f"raised at {clue.raised.place}")
@@ -377,7 +374,7 @@ def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
     if progress and progress[-1].number != clue.number:
         line = next(each for each in ending.log.lines if each.number == progress[-1].number)
         text = phrases.shorten(line.text.strip(), 120)
-        yield EvidenceItem("progress", f"line {line.number_in_file:,}: {text}")
+        yield EvidenceItem("progress", f"line {line.origin or line.number:,}: {text}")
 
 
 def _telling_line(ending: Ending, clue: Clue) -> tuple[int, str]:

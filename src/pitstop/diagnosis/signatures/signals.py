@@ -1,5 +1,6 @@
 """Signals and exit codes, as every tool spells them."""
 
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import field
@@ -43,14 +44,7 @@ _WINDOWS = {
 }
 _WORDS = {word: name for name, each in SIGNALS.items() for word in each.words}
 
-WORDS = (
-    r"[Kk]illed|[Ss]egmentation [Ff]ault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
-    r"|[Ff]loating[ -]point exception|[Ii]llegal (?:hardware )?instruction|Quit|Alarm clock"
-    r"|User defined signal [12]"
-    r"|CPU ?[Tt]ime limit exceeded|File ?[Ss]ize limit exceeded|Trace/\w+ trap|Bad system call"
-    r"|cpu ?time limit exceeded|file ?size limit exceeded|trace/\w+ trap"
-    r"|已杀死|已终止|段错误|Getötet|Processus arrêté|Убито|強制終了|죽었음"
-)
+WORDS = f"(?i:{'|'.join(sorted(map(re.escape, _WORDS), key=len, reverse=True))})"
 """The words as shells print them, as a pattern."""
 
 
