@@ -14,14 +14,14 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 
 NO_TRAINING = events.Notice(
     "no_training",
-    "No Keras training was detected: `stop` and `why` work, but nothing can be saved.",
-    "Snapshots need `model.fit` of Keras 3 on TensorFlow.",
+    "No training was detected: `stop` and `why` work, but nothing can be saved.",
+    "Pitstop detects `model.fit`, custom loops and sessions of TensorFlow, and `pitstop.start`.",
 )
 ABANDONED = "the script ended without the training that was interrupted behind step {}"
 NO_TRAINING_YET = events.Notice(
     "no_training_yet",
     "No training has been detected yet; nothing is saved until one starts.",
-    "It may still be loading data. Pitstop detects `model.fit` of Keras 3 on TensorFlow.",
+    f"It may still be loading data. {NO_TRAINING.remedy}",
 )
 DAEMONIZED = events.Notice(
     "daemonized",
@@ -79,7 +79,7 @@ def checkpoint_asked(signal_name: str, *, taken: bool) -> events.Notice:
     if taken:
         message = f"{signal_name}: saving a checkpoint at the next step."
         return events.Notice("checkpoint_asked", message)
-    message = f"{signal_name}: there is nothing to save because no Keras training is running."
+    message = f"{signal_name}: there is nothing to save because no training is running."
     return events.Notice("nothing_to_save", message)
 
 
