@@ -43,6 +43,7 @@ _FROM_OUTSIDE: frozenset[CauseId] = frozenset(
     }
 )
 """What the machine and the scheduler record is asked about these."""
+_OWN_SAVES = "it keeps only what the script itself saves"
 _STEPPING = ("first_step", "train")
 _REFUSED: frozenset[CauseId] = frozenset({"gpu_oom", "host_alloc_failure"})
 
@@ -110,7 +111,9 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
     if saved is None and (
         evidence.last(events.RoleTaken) or evidence.last(events.InstrumentationUnavailable)
     ):
-        return (f"{start} the same command again; it keeps only what the script itself saves.",)
+        leader = servers.leader_of(evidence)
+        saves = f"{leader} resumes from what it has saved" if leader else _OWN_SAVES
+        return (f"{start} the same command again; {saves}.",)
     if saved is None:
         return (f"{start} the same command again; it starts over because no checkpoint was saved.",)
     if evidence.is_spoiled:

@@ -8,6 +8,7 @@ import pytest
 
 from pitstop.diagnosis import Evidence, diagnose
 from pitstop.events import (
+    AttemptEnded,
     Event,
     GangBroken,
     GangFormed,
@@ -109,6 +110,22 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     finding = finding_of(attempt_of(PS, SERVER, released, exited(exit_code), state=state))
     assert finding.cause == cause
     assert "chief 0" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("leader", "saves"),
+    [
+        ((LeaderFound("chief 0"),), "chief 0 resumes from what it has saved"),
+        ((MemberReleased("chief 0", "stopped", 75, "why"),), "chief 0 resumes"),
+        ((), "keeps only what the script itself saves"),
+    ],
+)
+def test_what_a_server_comes_back_to_is_what_its_leader_has_saved(
+    leader: tuple[Event, ...], saves: str
+) -> None:
+    nothing_saved = AttemptEnded(1, "stopped", 75, 0, None)
+    finding = finding_of(attempt_of(PS, SERVER, *leader, *INTERRUPTED, nothing_saved))
+    assert saves in finding.advice[-1]
 
 
 def test_a_member_that_failed_before_it_was_released_tells_its_own_failure() -> None:

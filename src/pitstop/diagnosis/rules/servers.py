@@ -37,6 +37,12 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
     return tell(f"leader_{outcome}", seen, leader=event.leader, reason=event.reason)
 
 
+def leader_of(evidence: Evidence) -> str:
+    """The task that the run follows, and which saves; empty if it has not been reached."""
+    event = evidence.last(events.MemberReleased) or evidence.last(events.LeaderFound)
+    return event.leader if event else ""
+
+
 def store_lost(evidence: Evidence) -> Finding | None:
     so_far = [each.event for each in evidence.entries]
     if evidence.exit in so_far:
