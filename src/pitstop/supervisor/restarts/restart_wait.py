@@ -7,6 +7,7 @@ from contextlib import closing
 
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.cluster.messages import Beat, Release
+from pitstop.cluster.roster import SUSPENDED
 from pitstop.events import MemberReleased, RestartCancelled, StopRequested
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.control.control_socket import ControlSocket
@@ -97,6 +98,7 @@ class RestartWait:
             if received.asks_to_stop:
                 yield occurrences.StopAsked(signals.stop_request(received, "", again=False))
             elif received.signal is signal.SIGTSTP:
+                self._cluster.beat_now(Beat(SUSPENDED, WAITING))
                 signals.suspend_self()
         for _ in process.reap():
             continue
