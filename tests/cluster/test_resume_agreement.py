@@ -74,9 +74,20 @@ def test_the_end_of_a_training_is_not_its_last_step() -> None:
 def test_the_joint_level_is_the_worst() -> None:
     outcome = agreed(muster(100), muster(100, level="not_exact")).outcome
     assert isinstance(outcome, GangReady)
-    assert "worker 1" in outcome.doubt
+    assert outcome.doubt == "the saved state of worker 1 is not exact"
     outcome = agreed(muster(100, level="exact_by_replay"), muster(100)).outcome
     assert outcome == GangReady("g2-2", mark_of("g1-2", 0, 100, ""))
+
+
+def test_the_reason_of_the_level_is_told_to_all_and_at_each_resume_the_same() -> None:
+    drawn = replace(muster(100, level="not_exact"), doubt="its batches are drawn")
+    outcome = agreed(drawn, muster(100)).outcome
+    assert isinstance(outcome, GangReady)
+    assert outcome.doubt == "the saved state of worker 0 is not exact: its batches are drawn"
+    again = replace(muster(100, level="not_exact"), doubt=outcome.doubt)
+    later = agreed(again, again).outcome
+    assert isinstance(later, GangReady)
+    assert later.doubt == outcome.doubt
 
 
 @pytest.mark.parametrize(

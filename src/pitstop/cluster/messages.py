@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pitstop.link.messages import Count, Message
 
-PROTOCOL = 3
+PROTOCOL = 4
 
 
 class JoinRequest(Message):
@@ -78,7 +78,7 @@ class Muster(ToLeader):
 
     `marks` name the states that it holds, see `resume_agreement`, newest first; `levels` say how
     exact each is.  `gangs`: all that it has been in.  `strays`: it holds states that no gang has
-    agreed on.
+    agreed on.  `doubt`: why the last state was not exact that was not.
     """
 
     attempt: Count
@@ -86,6 +86,7 @@ class Muster(ToLeader):
     levels: Sequence[str] = ()
     gangs: Sequence[str] = ()
     strays: bool = False
+    doubt: str = ""
 
 
 class ResumeProposal(ToMember):

@@ -21,6 +21,7 @@ from pitstop.store.manifest import CheckpointInfo
 ANEW = ""  # the mark of no state
 _EXACT = ("exact", "exact_by_replay")
 _MOST_GANGS = 200
+_STATE_OF = "the saved state of "
 
 Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # what is sent to whom
 
@@ -111,7 +112,10 @@ def _doubt(agreement: ResumeAgreement) -> str:
         return ""
     for task, muster in sorted(agreement.musters.items()):
         if muster.levels[muster.marks.index(agreement.mark)] not in _EXACT:
-            return f"the saved state of {task} is not exact"
+            if muster.doubt.startswith(_STATE_OF):
+                return muster.doubt
+            reason = f": {muster.doubt}" if muster.doubt else ""
+            return f"{_STATE_OF}{task} is not exact{reason}"
     return ""
 
 
@@ -147,10 +151,9 @@ class GangStates(Frozen):
     gangs: tuple[str, ...] = ()
     strays: bool = False
 
-    def muster(self, attempt: int) -> Muster:
-        return Muster(
-            attempt, list(self.names), list(self.levels.values()), list(self.gangs), self.strays
-        )
+    def muster(self, attempt: int, doubt: str) -> Muster:
+        marks, levels = list(self.names), list(self.levels.values())
+        return Muster(attempt, marks, levels, list(self.gangs), self.strays, doubt)
 
 
 def held_states(

@@ -115,7 +115,7 @@ class MemberRun:
         plan: Any = SimpleNamespace(
             attempt=1,
             is_served=lambda _: False,
-            history=SimpleNamespace(gangs={}),
+            history=SimpleNamespace(gangs={}, doubt=""),
             request=SimpleNamespace(settings=SimpleNamespace(force=False), launcher_pid=0),
         )
         loads: Any = self.loads

@@ -9,6 +9,7 @@ from pitstop.events import (
     Event,
     FitEnded,
     FitStarted,
+    LevelKnown,
     Notice,
     TrainerConnected,
     TrainerExited,
@@ -72,3 +73,10 @@ def test_weights_count_when_they_were_taken_over() -> None:
     refused = [named(2, "b.keras"), Entry(0.0, 2, Notice("weights_refused", "Another shape."))]
     assert History.from_entries(refused).start_from == ""
     assert History.from_entries([named(1, "a.keras"), taken, *refused]).start_from == "a.keras"
+
+
+def test_the_last_reason_why_a_state_is_not_exact() -> None:
+    levels = [LevelKnown("not_exact", "it draws"), LevelKnown("exact_by_replay")]
+    history = History.from_entries([Entry(0.0, 1, level) for level in levels])
+    assert history.doubt == "it draws"
+    assert History.from_entries([Entry(0.0, 1, levels[1])]).doubt == ""

@@ -215,7 +215,8 @@ class GangPart:
             self._repeat_at = now + _REPEAT_SECONDS
             saved = self._resources.catalog.entries()
             self._states = held_states(saved, self._plan.history.gangs, self._task)
-            self._cluster.tell_gang(self._states.muster(self._plan.attempt))
+            doubt = self._plan.history.doubt
+            self._cluster.tell_gang(self._states.muster(self._plan.attempt, doubt))
         if waited_seconds >= _TOLD_SECONDS and not self._told_waiting:
             self._told_waiting = True
             yield _waiting_for(self._others)

@@ -102,7 +102,7 @@ class History(Frozen):
     `reached_step`: -1 when not known.  `environment`: the last fingerprint; `versions`: those of
     the last one that trained.  `save_seconds`: what the newest checkpoint took, 0 when there is
     none. `trains`: a `fit` had not ended. `batch_parts`: in how many parts steps are computed by
-    now.
+    now. `doubt`: why the last state that is not exact is not.
     """
 
     reached_step: int = -1
@@ -113,6 +113,7 @@ class History(Frozen):
     trains: bool = False
     losses: Losses = NO_LOSSES
     start_from: str = ""
+    doubt: str = ""
     gangs: Mapping[int, events.GangFormed] = field(default_factory=dict)
     rollbacks: tuple[events.RolledBack, ...] = ()
     batch_parts: int = 1
@@ -137,6 +138,7 @@ class History(Frozen):
             batch_parts=batch_parts(entries),
             small_buffers=bool(events_of(entries, events.BuffersReduced)),
             mixed_precision=bool(events_of(entries, events.PrecisionReduced)),
+            doubt=_doubt(entries),
             gangs={
                 each.attempt: each.event
                 for each in entries
@@ -153,6 +155,11 @@ class History(Frozen):
 def _trains(entries: Sequence[Entry]) -> bool:
     fits = [each.event for each in entries if isinstance(each.event, _FITS)]
     return bool(fits) and isinstance(fits[-1], events.FitStarted) and not fits[-1].is_loop
+
+
+def _doubt(entries: Sequence[Entry]) -> str:
+    levels = events_of(entries, events.LevelKnown)
+    return next((each.reason for each in reversed(levels) if each.level == "not_exact"), "")
 
 
 def batch_parts(entries: Sequence[Entry]) -> int:
