@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections import deque
@@ -151,6 +152,16 @@ def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None
     told = played_ends(network, leader, end)
     assert [each.task for each in told if isinstance(each, MemberEnded)] == ["worker 0", "ps 0"]
     assert [each for each in network.sent if isinstance(each, Release)] == [end, end]
+
+
+def test_a_leader_that_ends_at_once_waits_for_members_that_look_for_it(
+    network: PlayedNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would never hear of the end, and wait for a leader."""
+    leader = leading(network)
+    assert leader.has_members
+    monkeypatch.setattr(time, "monotonic", functools.partial(float, time.monotonic() + 2.0))
+    assert not leader.has_members
 
 
 def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[Event]:

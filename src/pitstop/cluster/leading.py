@@ -19,6 +19,7 @@ from pitstop.machine.own_process import is_there
 
 TROUBLE = "cluster_member"
 LEADER_TROUBLE = "cluster_leader"
+_FOUND_SECONDS = 1.5  # for a member that looks for its leader, see `network_thread`, to join
 
 
 class GangLeading:
@@ -90,6 +91,7 @@ class Leading:
         self._lease_seconds = lease_seconds
         self._members: dict[Task, ClusterMember] = {}
         self._beat_at_seconds = 0.0
+        self._found_at_seconds = time.monotonic() + _FOUND_SECONDS
         self.fileno = server.fileno
         self.flush = server.flush
         self.close = server.close
@@ -144,7 +146,8 @@ class Leading:
 
     @property
     def has_members(self) -> bool:
-        return bool(self._live)
+        """Also as long as members that are there may not have joined yet."""
+        return bool(self._live) or time.monotonic() < self._found_at_seconds
 
     @property
     def has_workers(self) -> bool:
