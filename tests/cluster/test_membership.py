@@ -205,7 +205,7 @@ def test_a_member_knows_for_how_long_its_leader_has_completed(network: PlayedNet
     link.heard()
     assert link.over_seconds < 0
     network.coming += [Heard(CHIEF, Beat("completed", "ended", 3))] * 2
-    link.heard()
+    assert link.heard() == (MemberEnded("chief 0", "", "completed"),)
     first = link.over_seconds
     assert 0 <= first <= link.over_seconds
 

@@ -272,8 +272,10 @@ class Following:
                 before, self.connected, now = self.connected, True, time.monotonic()
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
                 self._lease = heard.renewed(now, suspended=beat.state == roster.SUSPENDED)
-                if beat.state == "completed":
-                    self.completed_at_seconds = min(self.completed_at_seconds, now)
+                if beat.state == "completed" and self.completed_at_seconds == math.inf:
+                    self.completed_at_seconds = now
+                    if before:
+                        return events.MemberEnded(str(self.leader), "", beat.state)
                 return None if before else events.LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, messages.ToMember):
                 self.orders.append(message)

@@ -40,7 +40,7 @@ class MemberEnded(Event):
     """The run of another task is over."""
 
     task: str
-    host: str
+    host: str  # empty of the leader, in the journal of another member
     # as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent
     state: str
     exit_code: int | None = None  # of its `pitstop run`; None where it went silent
