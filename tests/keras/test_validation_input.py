@@ -110,6 +110,17 @@ def test_whoever_reads_the_data_next_finds_its_shuffles() -> None:
     ]
 
 
+def test_arrays_that_keras_has_copied_are_told_from_what_each_validation_reads() -> None:
+    weights, arguments = np.ones(24), {"x": ROWS, "sample_weight": None}
+    given, split = ValidationInput((ROWS, weights)), ValidationInput(None)
+    called = {**arguments, "validation_data": (ROWS, weights)}
+    assert given.copied(called) == split.copied(arguments) == []
+    for each in (given, split):
+        each.ended(None, 1)
+    assert [id(each) for each in given.copied(called)] == [id(ROWS), id(weights)]
+    assert [id(each) for each in split.copied(arguments)] == [id(ROWS)]
+
+
 class Reordered(keras.utils.PyDataset):
     def __init__(self) -> None:
         super().__init__()

@@ -57,6 +57,9 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     )
     unverified = held.refused + run.structure.unverified + run.objects.unverified
     unverified += run.streams.lacks(run.objects.moved_generators())
+    if not milestone:
+        copied = run.validation.copied(run.arguments)
+        unverified += run.objects.changed_behind(objects["cut"], copied)
     parts = run.parts
     parts.unverified = unverified + run.others.changed()
     parts.report(run.session, run.level)

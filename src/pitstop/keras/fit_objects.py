@@ -81,6 +81,13 @@ class FitObjects:
         read = self._input if read_ahead else {}
         return described, {"cut": cut, "input": read, "arrays": self._state.arrays_at_begin()}
 
+    def changed_behind(self, cut: Saved, copied: list[Any]) -> list[str]:
+        """What a cut has of arrays, or of what shares their memory, of which Keras has copies."""
+        told = "changed after the first validation, which later ones do not see"
+        with self._fenced():
+            return [f"{name} ({told})" for name in self._state.sharing(cut, copied)]
+        return []
+
     def changed_arrays(self, saved: Mapping[str, Any]) -> list[str]:
         now = self._state.arrays_at_begin()
         was = saved["arrays"].items()

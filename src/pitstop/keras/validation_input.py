@@ -5,8 +5,10 @@ dataset's shuffles have gone.
 """
 
 import collections
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.python_state import Arrays, Encoder
@@ -24,6 +26,7 @@ _READ_AHEAD = not_exact(
     "not repeatable even without an interruption; give arrays, a PyDataset or a dataset"
 )
 _READ_FOR_THEIR_FORM = ("utils.PyDataset", "utils.Sequence")
+_SPLIT = ("x", "y", "sample_weight")
 VALIDATION_TENSOR = "validation/iterator"
 
 
@@ -70,6 +73,12 @@ class ValidationInput:
         self._left = left
         self._saved_state = b""
         self._created += created
+
+    def copied(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """Arrays of the call that Keras has copied: later validations see no change of them."""
+        names = _SPLIT if self.data is None else ("validation_data",)
+        given = tf.nest.flatten([arguments.get(name) for name in names if self._created])
+        return [each for each in given if isinstance(each, np.ndarray)]
 
     @property
     def begins_by_reading(self) -> bool:

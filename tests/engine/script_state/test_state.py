@@ -324,6 +324,16 @@ def test_what_the_code_of_a_generator_reads_ahead_is_named(
     assert state.unverified == ["script:config.noise (the input reads it ahead)"]
 
 
+def test_saved_arrays_are_found_by_a_view_of_them(run: Any) -> None:
+    rule = run().Rule()
+    rule.weights, rule.order = np.zeros(9), np.arange(9)
+    state = begun(rule=rule)
+    rule.weights[:] = 1
+    saved, _ = saved_of(state)
+    assert state.sharing(saved, [rule.order[3:]]) == []
+    assert state.sharing(saved, [rule.weights[3:]]) == ["rule.weights"]
+
+
 @pytest.mark.parametrize(("holds", "named"), [(False, False), (True, True)])
 def test_views_are_named_where_something_holds_them(run: Any, *, holds: bool, named: bool) -> None:
     rule = run().Rule()

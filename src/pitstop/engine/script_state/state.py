@@ -189,6 +189,14 @@ class ScriptState:
             )
         ]
 
+    def sharing(self, saved: Saved, arrays: list[Any]) -> list[str]:
+        """Names of saved arrays that share their memory with one of these."""
+        objects = self._names.objects()
+        found = [name for name in saved if saved[name]["kind"] == "array"]
+        return [
+            name for name in found if any(np.may_share_memory(objects[name], a) for a in arrays)
+        ]
+
     def _shared_with_input(self, saved: Saved) -> list[str]:
         kinds = map(type, self._input.values())
         if any(holder.kind_of(kind) or reachable.is_of(kind, self._modules) for kind in kinds):
