@@ -282,6 +282,7 @@ def test_what_breaks_off_or_is_marked_is_read(text: str, cause: CauseId) -> None
         ("traceback : Signal 9 (SIGKILL) received by PID 492347", "killed_from_outside"),
         ("launch failed with exit codes 245 and -11", "native_crash"),
         ("Training failed error, exit code '132'", "illegal_instruction"),
+        ("# [Bug] Training gets Killed\n\n15/15 - 0s\n9/9 - 0s\n7/7 - 0s\n", "killed_from_outside"),
         ("# Segmentation Fault (core dumped) while training on 1.14", "native_crash"),
         ("I get an error that says Fatal Python error:Aborted (see below).", "native_crash"),
         ("#0  0x00007fb46bf905f7 in raise () from /lib64/libc.so.6", "native_crash"),
