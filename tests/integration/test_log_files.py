@@ -88,6 +88,9 @@ class Log(keras.callbacks.Callback):
         self.write("log.json", [*told, [epoch, logs["loss"]]])
 
     def write(self, path, value):
+        if KIND == "by-a-library":
+            np.savetxt(path, [json.dumps(value)], fmt="%s")
+            return
         written = "log.tmp" if KIND == "replaced" else path
         with open(written, "w") as file:
             json.dump(value, file)
@@ -106,7 +109,8 @@ model.fit(x, x.sum(1), epochs=6, batch_size=8, verbose=0, callbacks=[Log()])
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
-    "kind", ["written", "replaced", "emptied", "emptied-as-fit-begins", "removed"]
+    "kind",
+    ["written", "replaced", "by-a-library", "emptied", "emptied-as-fit-begins", "removed"],
 )
 def test_a_file_that_each_epoch_writes_anew_has_each_epoch_once(
     tmp_path: Path, forked: Interpreter, kind: str

@@ -87,8 +87,8 @@ class EarlierFiles:
         path = os.fsdecode(path)
         if not flags & os.O_TRUNC and self._is_given_back(path):
             return
-        if flags & (os.O_TRUNC | _WRITING) and script_frame(frame):
-            self._writes(path, flags)
+        if flags & (os.O_TRUNC | _WRITING):
+            self._writes(path, flags, frame)
         if flags & os.O_TRUNC:
             self.note_begun_anew(path)
             return
@@ -135,10 +135,15 @@ class EarlierFiles:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))
 
-    def _writes(self, path: str, flags: int) -> None:
-        self._keep_content(path)
-        if flags & APPENDING != APPENDING:
+    def _writes(self, path: str, flags: int, frame: types.FrameType | None) -> None:
+        is_by_script = script_frame(frame) is not None
+        # In a training also by a library that a callback calls.
+        is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
+        if is_noted and flags & APPENDING != APPENDING:
             REWRITTEN.note(path)
+        if not is_by_script:
+            return
+        self._keep_content(path)
         # A file that must not be there gives way where a step creates it again.
         if flags & os.O_EXCL:
             path = os.path.abspath(path)  # noqa: PTH100
