@@ -15,6 +15,7 @@ import pytest
 from pitstop.engine import earlier_files
 from pitstop.engine.earlier_files import EarlierFiles, ReadBack
 from pitstop.engine.path_record import PathRecord
+from pitstop.engine.rewritten_files import REWRITTEN
 
 _BEGAN_SECONDS = time.time() - 1000
 
@@ -162,6 +163,22 @@ def test_what_was_in_a_file_before_it_is_written_to_is_known(tmp_path: Path) -> 
         with path.open(mode) as file:
             file.write("new")
     assert [files.content(path) for path in (emptied, longer, large)] == [b"left", b"left", None]
+
+
+def test_a_small_file_gets_its_content_unless_the_script_has_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log, ledger = _written(tmp_path / "log.json", 10), _written(tmp_path / "ledger.json", 10)
+    files = _listening()
+    ledger.read_text()
+    ledger.write_text("[1, 2]")
+    doubts: list[str] = []
+    files.watch(_BEGAN_SECONDS, doubts.append)
+    files.give_back({str(log): b"[1]", str(ledger): b"[1]"})
+    assert (log.read_text(), ledger.read_text()) == ("[1]", "[1, 2]")
+    files.leave()
+    REWRITTEN.leave()
 
 
 def _resumed(attempt_dir: Path, monkeypatch: pytest.MonkeyPatch) -> EarlierFiles:

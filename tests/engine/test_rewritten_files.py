@@ -74,6 +74,18 @@ def test_a_checkpoint_reaches_no_file_elsewhere(files: RewrittenFiles, tmp_path:
         assert not path.exists()
 
 
+def test_a_database_goes_back_without_its_journal(files: RewrittenFiles, tmp_path: Path) -> None:
+    path, journal = tmp_path / "a.db", tmp_path / "a.db-journal"
+    path.write_bytes(b"new")
+    journal.touch()
+    files.note(str(path))
+    # A transaction is open.
+    assert files.capture() == {}
+    files.keep({str(path): b"old"})
+    assert files.put_back(str(path))
+    assert (path.read_bytes(), journal.exists()) == (b"old", False)
+
+
 def test_an_open_file_is_left_alone(files: RewrittenFiles, tmp_path: Path) -> None:
     path = tmp_path / "a"
     files.keep({str(path): b"old"})

@@ -67,7 +67,7 @@ def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: In
 
 
 _REWRITES = """
-import json, os, time
+import contextlib, json, os, sqlite3, time
 import keras
 import numpy as np
 
@@ -84,6 +84,13 @@ class Log(keras.callbacks.Callback):
         time.sleep(0.01)  # so that a state is saved before each kill
 
     def on_epoch_end(self, epoch, logs=None):
+        if KIND == "database":
+            with contextlib.closing(sqlite3.connect("log.db")) as database, database:
+                database.execute("create table if not exists log (epoch integer unique)")
+                database.execute("insert into log values (?)", [epoch])
+                rows = database.execute("select * from log").fetchall()
+            self.write("log.json", [[number, 0.0] for number, in rows])
+            return
         told = json.load(open("log.json")) if os.path.exists("log.json") else []
         self.write("log.json", [*told, [epoch, logs["loss"]]])
 
@@ -110,7 +117,10 @@ model.fit(x, x.sum(1), epochs=6, batch_size=8, verbose=0, callbacks=[Log()])
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "kind",
-    ["written", "replaced", "by-a-library", "emptied", "emptied-as-fit-begins", "removed"],
+    [
+        *("written", "replaced", "by-a-library", "database"),
+        *("emptied", "emptied-as-fit-begins", "removed"),
+    ],
 )
 def test_a_file_that_each_epoch_writes_anew_has_each_epoch_once(
     tmp_path: Path, forked: Interpreter, kind: str

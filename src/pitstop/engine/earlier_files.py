@@ -22,7 +22,7 @@ from pitstop.engine.audit_events import subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
 from pitstop.engine.path_record import CREATED, REMOVED
-from pitstop.engine.rewritten_files import REWRITTEN
+from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
 _MOST_FILES = 4096
 _MOST_BYTES = 1 << 16
@@ -36,7 +36,6 @@ _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
-_OF_DATABASES = ("-wal", "-shm", "-journal")  # of SQLite: beside a new database they would spoil it
 _NO_FOLDER = -1  # a path that is not below an open folder
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 
@@ -246,7 +245,7 @@ class EarlierFiles:
             content = self._contents.get(path)
             latest_seconds = math.inf if path.endswith(_WEIGHTS) else until_seconds
             is_of_training = since_seconds <= anew.changed_seconds <= latest_seconds
-            if content is None or not is_of_training or path.endswith(_OF_DATABASES):
+            if content is None or not is_of_training or path.endswith(OF_DATABASES):
                 continue
             # What is there again stays; what cannot be made is told when the script looks for it.
             with contextlib.suppress(OSError):
@@ -254,6 +253,8 @@ class EarlierFiles:
                 del self._begun_anew[path]
 
     def _note_database(self, path: str, frame: types.FrameType | None) -> None:
+        if REWRITTEN.trains and script_frame(frame):
+            REWRITTEN.note(path)
         if not (self._listening or self._doubt):
             return
         if self._listening:
@@ -308,7 +309,9 @@ class EarlierFiles:
 
     def give_back(self, contents: Mapping[str, bytes]) -> None:
         """Small files get the content of the restored state when the script opens them."""
-        for path in REWRITTEN.keep(contents):
+        # What the script has read before it trained goes on behind the earlier attempt.
+        known = {*self._read, *map(os.path.abspath, self._databases)}
+        for path in REWRITTEN.keep({path: contents[path] for path in contents.keys() - known}):
             self._is_given_back(path)
 
     def _is_given_back(self, path: str) -> bool:

@@ -6,11 +6,12 @@ that are computed again.
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pitstop.engine import file_access
 
+OF_DATABASES = ("-wal", "-shm", "-journal")  # of SQLite: beside a new database they would spoil it
 _MOST_FILES = 16
 _MOST_NAMED = 4096
 _LARGEST_BYTES = 1 << 16
@@ -45,7 +46,7 @@ class RewrittenFiles:
             path: content
             for path, (content, size_bytes) in read.items()
             if len(content) == size_bytes and path not in self._kept
-            if os.path.realpath(path) not in opened
+            if os.path.realpath(path) not in opened and not any(_beside(path))
         }
 
     def keep(self, contents: Mapping[str, bytes]) -> set[str]:
@@ -72,6 +73,8 @@ class RewrittenFiles:
         if file_access.read(path, len(content) + 1)[0] != content:
             try:
                 Path(path).touch()
+                for each in _beside(path):
+                    each.unlink()
                 file_access.replace_end(path, 0, content)
             except OSError:
                 return False
@@ -82,6 +85,10 @@ class RewrittenFiles:
 
 
 REWRITTEN = RewrittenFiles()  # of this process
+
+
+def _beside(path: str) -> Iterator[Path]:
+    return filter(Path.exists, (Path(path + end) for end in OF_DATABASES))
 
 
 def _opened() -> set[str]:
