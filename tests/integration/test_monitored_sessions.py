@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from pitstop.events import FitEnded, Restored, ScriptSaved, TrainerStopped
+from pitstop.events import FitEnded, Restored, ScriptSaved, StopDeadlinePassed, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
 from tests.integration.conftest import Interpreter
@@ -18,6 +19,7 @@ from tests.integration.member import Member
 from tests.integration.supervisor import launch
 
 LAST = 200
+QUEUE_SECONDS = 15.0
 FORMS = ("while", "counted", "never closed")
 SIGTERM_CODE = 128 + signal.SIGTERM
 
@@ -57,6 +59,18 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     assert run.last(Restored).step == stopped
     if form != "never closed":
         assert run.last(FitEnded).step == LAST
+
+
+def test_a_stop_does_not_wait_for_threads_of_queues(tmp_path: Path, forked: Interpreter) -> None:
+    run = training(tmp_path, forked, "synchronous")
+    first = run.start()
+    run.until_training(10)
+    began_seconds = time.monotonic()
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == EXIT_STOPPED
+    assert time.monotonic() - began_seconds < QUEUE_SECONDS
+    assert not run.events(StopDeadlinePassed)
+    assert run.last(ScriptSaved).step == run.last(TrainerStopped).step >= 10
 
 
 def test_a_session_that_is_killed_goes_on_at_its_last_save(

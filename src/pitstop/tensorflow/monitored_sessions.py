@@ -19,6 +19,7 @@ from pitstop.events import ScriptSaved
 from pitstop.tensorflow.session_course import SessionCourse, Supervisor, is_drawn, keeping
 
 _V1 = tf.compat.v1.train
+_QUEUE_SECONDS = 2.0  # for threads of queues, when all is saved; TensorFlow gives them 120 s
 
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
@@ -43,13 +44,15 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
     def __init__(self, course: SessionCourse) -> None:
         self._course = course
         self._global_step: Any = None
+        self._coordinator: Any = None
 
     @observing()
     def begin(self) -> None:
         self._global_step = _V1.get_global_step()
 
     @observing()
-    def after_create_session(self, session: Any, _coordinator: Any) -> None:
+    def after_create_session(self, session: Any, coordinator: Any) -> None:
+        self._coordinator = coordinator
         self._course.created(self._read(session))
 
     def before_run(self, _run_context: Any) -> Any:
@@ -63,6 +66,11 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
     @observing()
     def end(self, session: Any) -> None:
         self._course.closing(self._read(session))
+        if self._course.leaves:
+            join = self._coordinator.join
+            self._coordinator.join = lambda *_, **__: join(
+                stop_grace_period_secs=_QUEUE_SECONDS, ignore_live_threads=True
+            )
 
     def _read(self, session: Any) -> int | None:
         return None if self._global_step is None else int(session.run(self._global_step))

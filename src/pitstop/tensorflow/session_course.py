@@ -102,13 +102,13 @@ class SessionCourse:
     """One session of TensorFlow's, from its beginning to its end.
 
     It trains where it is saved, or where the global step changes; others evaluate or predict.
-    `left`: it was closed for a stop, and the script is being left.
+    `leaves`: it is being closed for a stop; `left`: it was, and the script is being left.
     """
 
     _trained = _saved = False  # whether any session of this process does
 
     def __init__(self, session: Session, kept: Keeping, supervisor: Supervisor) -> None:
-        self.left = False
+        self.leaves = self.left = False
         self._session = session
         self._kept = kept
         self._supervisor = supervisor
@@ -154,6 +154,7 @@ class SessionCourse:
         with ending_threads():
             self._session.beacon.write_phase(Phase.SAVING)
             released = self._supervisor.serve()
+            self.leaves = True
             try:
                 close()
             finally:

@@ -17,9 +17,16 @@ weights = tf.get_variable("weights", [4], initializer=tf.zeros_initializer())
 counter = tf.get_variable("counter", [], tf.int64, tf.zeros_initializer())
 count = tf.assign_add(counter, 1)
 loss = tf.reduce_mean((weights - 1.0) ** 2)
-train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+optimizer = tf.train.GradientDescentOptimizer(0.01)
+hooks = []
+if form == "synchronous":
+    # A thread of its queue waits for gradients, and does not end when it is asked to.
+    optimizer = tf.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
+    hooks.append(optimizer.make_session_run_hook(is_chief=True))
+train = optimizer.minimize(loss, global_step=step)
 session = tf.train.MonitoredTrainingSession(
     checkpoint_dir=None if folder == "none" else folder,
+    hooks=hooks,
     **({"save_checkpoint_steps": 7} if form == "often" else {}),
 )
 
