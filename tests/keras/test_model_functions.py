@@ -131,3 +131,40 @@ def test_a_later_fit_reads_no_graph_again(monkeypatch: pytest.MonkeyPatch) -> No
     fit(model)
     ModelFunctions(model).look()
     assert len(read) == 1
+
+
+def measures(factor: float, *, draws: bool = False) -> Any:
+    """A callback that calls a function of the script, whose factor is a number of Python."""
+
+    class Measures(keras.callbacks.Callback):
+        @tf.function
+        def measure(self, value: Any) -> Any:
+            return value * factor + (tf.random.uniform(()) if draws else 0.0)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.measure(tf.constant(1.0))
+
+    return Measures()
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_function_of_a_callback_is_compared(factor: float) -> None:
+    callback, (_, traced) = measures(0.5), compiled(1.0)
+    traced.begin([callback])
+    callback.on_epoch_end(0)
+    assert not traced.look()
+    resumed, (_, followed) = measures(factor), compiled(1.0)
+    followed.begin([resumed])
+    followed.restore(traced.capture())
+    resumed.on_epoch_end(1)
+    assert bool(followed.look()) is (factor == 2.0)
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_function_that_was_traced_before_and_draws_is_named(*, draws: bool) -> None:
+    callback = measures(0.5, draws=draws)
+    callback.on_epoch_end(0)
+    _, traced = compiled(1.0)
+    traced.begin([callback])
+    traced.look()
+    assert ("measure" in traced.draws) is draws

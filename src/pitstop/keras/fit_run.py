@@ -118,6 +118,12 @@ class FitRun:
     def use_callbacks(self, callbacks: Any) -> None:
         self.callbacks = callbacks
         self.structure.begin()
+        self._look_for_functions()
+
+    @observing(spoils=True)
+    def _look_for_functions(self) -> None:
+        data = self.arguments.get("x"), self.validation.data
+        self.traced.begin([*self.listed_callbacks(), *data])
 
     def use_input(self, epoch_iterator: Any) -> None:
         self.input = TrainingInput(
@@ -273,6 +279,8 @@ class FitRun:
         if other := self.traced.look():
             self.doubt(other)
             self.parts.report(self.session, self.level)
+        if self.traced.draws:
+            self.parts.doubt(f"{self.traced.draws}; {self._private.WITH_RANDOM_STREAMS}")
 
     def _publish(self, now_ns: int) -> None:
         at = self.position

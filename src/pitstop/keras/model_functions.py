@@ -1,4 +1,6 @@
-"""What the functions of a model were traced with, compared with those that a resume traces again.
+"""What functions were traced with, compared with those that a resume traces again.
+
+They are those of a model, and those of the script that the training leads to.
 
 A function keeps the Python values that it reads as they were when it was traced. A script may
 change them later, without an effect; a function that is traced then has the later ones.
@@ -6,16 +8,18 @@ change them later, without an effect; a function that is traced then has the lat
 
 import types
 import weakref
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pitstop.engine.reachable import cells_of
+from pitstop.engine.reachable import cells_of, find_used
 from pitstop.tensorflow import private
-from pitstop.tensorflow.graph_digest import digests
+from pitstop.tensorflow.graph_digest import digests, hidden_draw
+from pitstop.tensorflow.randomness import is_part_of_an_input
 
 _NAMES = ("train_function", "test_function", "predict_function")
 _OTHER = (
-    "{} of the model was traced again with other Python values: the script has changed a value "
+    "{} was traced again with other Python values: the script has changed a value "
     "that it read as a constant; keep it in a tf.Variable"
 )
 
@@ -26,11 +30,19 @@ _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 class ModelFunctions:
-    """Follows the functions of one model."""
+    """Follows the functions of one model, and those of the script around it."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._looked_at = -1
+        self._of_script: list[Any] = []
+        self._saved: Mapping[str, Mapping[str, str]] = {}
+        self.draws = ""  # which function draws from a hidden stream; empty where none does
+
+    def begin(self, roots: list[Any]) -> None:
+        """`roots`: what the training calls."""
+        found = find_used([*roots, self._model], private.FUNCTIONS, is_part_of_an_input)
+        self._of_script = found
 
     def look(self) -> str:
         """Why a function is not the one that was saved; empty where nothing says so."""
@@ -42,16 +54,22 @@ class ModelFunctions:
             if _SEEN.get(function) == traces:
                 continue
             _SEEN[function] = traces
-            known = _KNOWN.setdefault(function, {})
+            known = _KNOWN.setdefault(function, dict(self._saved.get(name, {})))
+            if name not in _NAMES[:1] and (drawn := hidden_draw(function)):
+                self.draws = f"{name} draws from a hidden random stream ({drawn})"
             for signature, digest in digests(function).items():
                 if known.setdefault(signature, digest) != digest:
-                    other = _OTHER.format(name)
+                    is_own = name not in _NAMES
+                    other = _OTHER.format(name if is_own else f"{name} of the model")
         return other
 
-    def capture(self) -> dict[str, dict[str, str]]:
-        return {name: dict(_KNOWN.get(each, {})) for name, each in self._functions()}
+    def capture(self) -> dict[str, Mapping[str, str]]:
+        known = ((name, dict(_KNOWN.get(each, {}))) for name, each in self._functions())
+        # A method that this attempt has not called yet keeps what was saved.
+        return {**self._saved, **{name: digests for name, digests in known if digests}}
 
     def restore(self, saved: Mapping[str, Mapping[str, str]]) -> None:
+        self._saved = saved
         for name in _NAMES:
             if saved.get(name):
                 # One that is made now is kept, unless the script compiles the model again.
@@ -63,7 +81,15 @@ class ModelFunctions:
 
     def _functions(self) -> list[tuple[str, Any]]:
         found = [(name, _traced_in(getattr(self._model, name, None))) for name in _NAMES]
-        return [(name, each) for name, each in found if each is not None]
+        return [(name, each) for name, each in [*found, *self._named()] if each is not None]
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        counts: Counter[str] = Counter()
+        for function in self._of_script:
+            for each in private.with_bound(function):
+                name = private.function_name(each)
+                counts[name] += 1
+                yield f"{name}#{counts[name]}" if counts[name] > 1 else name, each
 
 
 def _traced_in(function: Any) -> Any:

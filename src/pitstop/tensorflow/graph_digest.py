@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from pitstop.tensorflow import private
+from pitstop.tensorflow import private, traced_ops
 
 _SEEDS = frozenset({"seed", "seed2"})
 # Names of functions and of resources are others in each process.
@@ -19,13 +19,29 @@ def digests(function: Any) -> dict[str, str]:
     }
 
 
+def hidden_draw(function: Any) -> str:
+    """The type of an op in its graphs that draws from a hidden stream; empty where none does."""
+    return next(
+        (
+            node.op
+            for graph in private.graphs(function)
+            for nodes in _nodes(graph.as_graph_def())
+            for node in nodes
+            if traced_ops.draws_hidden(node.op, node.attr)
+        ),
+        "",
+    )
+
+
+def _nodes(definition: Any) -> list[Any]:
+    return [definition.node, *(each.node_def for each in definition.library.function)]
+
+
 def _of_graph(graph: Any) -> str:
-    definition = graph.as_graph_def()
-    inner = (each.node_def for each in definition.library.function)
     # A small tensor is a constant, a large one is captured.
     captured = [each for each, _ in graph.captures if private.is_eager_tensor(each)]
     values = [private.as_numpy(each) for each in captured if each.dtype.is_floating]
-    nodes = sorted(map(_of_nodes, (definition.node, *inner)))
+    nodes = sorted(map(_of_nodes, _nodes(graph.as_graph_def())))
     return _digest([*nodes, *(each.tobytes() for each in values)])
 
 

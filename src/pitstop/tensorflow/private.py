@@ -38,7 +38,7 @@ from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
 _OLDEST = (2, 20)
-_FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
+FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
 _Run = Callable[[], Any]
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
@@ -184,12 +184,17 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
 
 
 def around_function_calls(around: Around) -> None:
-    for owner in _FUNCTIONS:
+    for owner in FUNCTIONS:
         hook(owner, "__call__", around)
 
 
 def is_function(value: Any) -> bool:
-    return isinstance(value, _FUNCTIONS)
+    return isinstance(value, FUNCTIONS)
+
+
+def with_bound(function: Any) -> list[Any]:
+    """The function, and those that stand for it as a method of one object."""
+    return [function, *getattr(function, "_descriptor_cache", {}).values()]
 
 
 def function_name(function: Any) -> str:
