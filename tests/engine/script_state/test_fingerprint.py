@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 import pytest
 
@@ -35,3 +40,25 @@ def test_own_handlers_and_defaults_are_nothing_that_a_script_has(
     for handler in (_handles, signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler):
         signal.signal(signal.SIGUSR2, handler)
         assert fingerprint.of_process()[_NAME] == ""
+
+
+def test_a_process_that_is_asked_changes_until_it_has_ended() -> None:
+    asked = (sys.executable, "-c", "input()")
+    with subprocess.Popen(asked, stdin=subprocess.PIPE) as process:
+        assert fingerprint.fingerprint(process) != fingerprint.fingerprint(process)
+        process.communicate(b"\n")
+    assert fingerprint.fingerprint(process) is None
+
+
+def test_a_pool_changes_when_it_is_given_work() -> None:
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(1) as pool, ProcessPoolExecutor(1, fork) as executor, ThreadPool(1) as threads:
+        given = (pool, lambda: pool.apply(abs, (1,))), (executor, lambda: executor.submit(abs, 1))
+        for each, give in given:
+            before = fingerprint.fingerprint(each)
+            assert fingerprint.fingerprint(each) == before
+            give()
+            assert fingerprint.fingerprint(each) != before
+        before = fingerprint.fingerprint(threads)
+        threads.apply(abs, (1,))
+        assert fingerprint.fingerprint(threads) == before

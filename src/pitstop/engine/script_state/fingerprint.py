@@ -17,6 +17,7 @@ import pickle
 import queue
 import secrets
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -124,12 +125,31 @@ def _of_answer(value: Any) -> str | None:
             return _pickled(value._getvalue())
         except Exception:  # noqa: BLE001  whatever goes wrong in the other process
             return None
+    if (jobs := _jobs_of(value)) is not None:
+        return jobs
     counted = getattr(value, "_flag", value)
     if hasattr(counted, "get_value"):
         return str(counted.get_value())
     if not hasattr(value, "result"):
         return _pickled(value)
     return _pickled(value.result()) if value.done() and not value.exception() else _moved()
+
+
+def _jobs_of(value: Any) -> str | None:
+    """How much was given to other processes, each of which may keep state."""
+    if hasattr(value, "recv_bytes"):
+        return _moved()
+    pools = sys.modules.get("multiprocessing.pool")
+    if pools and isinstance(value, pools.Pool) and not isinstance(value, pools.ThreadPool):
+        return repr(pools.job_counter)
+    count = getattr(value, "_queue_count", None)
+    return None if count is None else str(count)
+
+
+def _of_process(process: subprocess.Popen[Any]) -> str | None:
+    """Nobody knows where one is that the script still reads from or writes to."""
+    is_piped = process.returncode is None and (process.stdin or process.stdout)
+    return _moved() if is_piped else None
 
 
 def _of_database(connection: Any) -> str | None:
@@ -199,6 +219,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (mmap.mmap, _of_memory),
     (contextvars.Context, lambda context: _pickled(list(context.values()))),
     (logging.Filterer, lambda _: None),
+    (subprocess.Popen, _of_process),
     (_DIGESTS, lambda digest: str(digest.hexdigest())),
     (io.TextIOWrapper, _of_text_file),
     (types.MappingProxyType, lambda view: _pickled(dict(view))),
