@@ -45,6 +45,16 @@ class FitPosition:
         return Position(self.step, self.fit, self.epoch, self.step_in_epoch, stage, milestone)
 
 
+def _not_restored(run: Any) -> list[str]:
+    generators = run.streams.lacks(run.objects.moved_generators())
+    return [
+        *run.structure.unverified,
+        *run.objects.unverified,
+        *generators,
+        *run.others.changed(),
+    ]
+
+
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     run.doubt(APPENDED.settle())
     encoder = Encoder("python/")
@@ -55,13 +65,11 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     described, objects = run.objects.capture(
         encoder, run.callbacks.callbacks, read_ahead=run.input.state.by_replay
     )
-    unverified = held.refused + run.structure.unverified + run.objects.unverified
-    unverified += run.streams.lacks(run.objects.moved_generators())
+    parts = run.parts
+    parts.unverified = held.refused + _not_restored(run)
     if not milestone:
         copied = run.validation.copied(run.arguments)
-        unverified += run.objects.changed_behind(objects["cut"], copied)
-    parts = run.parts
-    parts.unverified = unverified + run.others.changed()
+        parts.unverified += run.objects.changed_behind(objects["cut"], copied)
     parts.report(run.session, run.level)
     position = run.position.place(stage, milestone)
     state = {
