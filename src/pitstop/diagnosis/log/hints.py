@@ -27,7 +27,7 @@ _IS_NONE = re.compile(
     r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:(?<!NCCL )\bWARN(?:ING)?\b)"
     r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit|cuda_diagnostics"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
-    r"|0 errors|interpreter state|OOM (?:score|risk)|grappler/optimizers"
+    r"|0 errors|interpreter state|OOM (?:score|risk|encountered)|\(OOM\) killer|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
     re.IGNORECASE,
 )

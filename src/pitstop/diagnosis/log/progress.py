@@ -59,7 +59,7 @@ _COMPLETE = re.compile(
     r"|.*\b(?:exit(?:ed|ing)?|return)(?: with)?[ _]?(?:code|status)\W{1,4}0(?![\d.x])"
     r"|Results summary$|[\w./-]+ +(?:\d/\d +)?(?:Completed|Succeeded) +\d"
     r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
-    r"|\s*Reason: +Completed|.*returned successfully)",
+    r"|\s*Reason: +Completed|.*returned successfully|.*Normal termination \(return value 0\))",
     re.IGNORECASE,
 )
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
