@@ -617,3 +617,31 @@ def test_what_costs_too_much(
 def test_the_user_is_told_the_cost() -> None:
     dear = replace(ANCHOR, data=bytes(123_000_000), cost_seconds=1.46)
     assert "1.5 s and 123 MB" in dear.cost_words
+
+
+def augmented() -> tuple[Any, InputState]:
+    """Batches that a layer of Keras changes at random, and what follows them."""
+    noise = keras.layers.GaussianNoise(0.1, seed=3)
+
+    def rows() -> Iterator[list[float]]:
+        while True:
+            yield np.asarray(noise(np.ones(3), training=True)).tolist()
+
+    batches = rows()
+    return batches, InputState(native=False, by_replay=True, data=batches)
+
+
+def test_seeds_of_layers_that_python_code_calls_are_put_back() -> None:
+    batches, state = augmented()
+    next(batches)
+    state.creating({})
+    encoder = Encoder("")
+    saved, _ = state.capture(None, encoder)
+    arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+    expected = next(batches)
+    again, resumed = augmented()
+    input_state.prepare_replay(saved, arrays, None, None, RandomStreams(), again)
+    resumed.adopt(saved, arrays)
+    assert resumed.moved_variables() == []
+    assert next(again) == expected
+    assert len(resumed.moved_variables()) == 1

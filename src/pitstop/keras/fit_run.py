@@ -131,6 +131,7 @@ class FitRun:
             self.streams,
             self.objects,
             self.session.settings,
+            data=self.arguments.get("x"),
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
         )

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import script_random
+from pitstop.engine import reachable, script_random
 from pitstop.engine.python_state import Arrays, Encoder, decode
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
+from pitstop.keras.packages import kinds
 from pitstop.record import Frozen
 from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private, stage_functions
-from pitstop.tensorflow.randomness import RandomStreams
+from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 
 STATES_SHARE = 0.0025
@@ -25,6 +26,7 @@ STATES_SHARE = 0.0025
 _SNAPSHOT_EVERY_SECONDS = 60.0
 _SNAPSHOTS_SHARE = 0.5
 _LARGE_SHARE = 0.25
+_MOST_OF_A_SEED = 8
 
 
 class IteratorCheckpoint(Frozen):
@@ -146,7 +148,8 @@ class InputState:
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None for other adapters
-    # values of the variables in its functions, at that time
+    data: Any = None  # what the script gave, whose Python code may draw from variables
+    # values of the variables in its functions and in that code, at that time
     variables: list[Any] = field(default_factory=list)
     level: Exactness = EXACT  # exactness of the way this input is saved
     by_replay: bool = False
@@ -185,7 +188,7 @@ class InputState:
 
     def creating(self, random: dict[str, Any]) -> None:
         self.random = random
-        self.variables = [each.numpy() for each in stage_functions.variables_of(self.dataset)]
+        self.variables = [each.numpy() for each in _variables_of(self.dataset, self.data)]
 
     def created_one(self) -> None:
         self.readings += self.drawn > 0
@@ -267,7 +270,7 @@ class InputState:
             saved |= {"replay": True, "level": [self.level.level, self.level.reason]}
 
     def moved_variables(self) -> list[Any]:
-        pairs = zip(stage_functions.variables_of(self.dataset), self.variables, strict=False)
+        pairs = zip(_variables_of(self.dataset, self.data), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
 
 
@@ -299,8 +302,30 @@ def begin_late_shuffles(
             iter(stage)
 
 
+def _variables_of(dataset: Any, data: Any) -> list[Any]:
+    """Those of a pipeline's functions, and the seeds that other code of an input leads to."""
+    owners = (tf.Variable, tf.random.Generator, *kinds("layers.Layer", "random.SeedGenerator"))
+    found = [*stage_functions.variables_of(dataset)]
+    for owner in reachable.find_used(data, owners, is_part_of_an_input):
+        is_variable = isinstance(owner, tf.Variable)
+        held = [owner] if is_variable else getattr(owner, "variables", None) or [owner.state]
+        plain = [each if isinstance(each, tf.Variable) else each.value for each in held]
+        found += [each for each in plain if _is_seed(each)]
+    return list({id(variable): variable for variable in found}.values())
+
+
+def _is_seed(variable: Any) -> bool:
+    size = variable.shape.num_elements()
+    return bool(variable.dtype.is_integer and size is not None and size <= _MOST_OF_A_SEED)
+
+
 def prepare_replay(
-    saved: dict[str, Any], arrays: Arrays, adapter: Any, dataset: Any, streams: RandomStreams
+    saved: dict[str, Any],
+    arrays: Arrays,
+    adapter: Any,
+    dataset: Any,
+    streams: RandomStreams,
+    data: Any = None,
 ) -> None:
     if kind_of(adapter) in _NATIVE:
         for _ in range(saved["created"] - 1):
@@ -308,7 +333,7 @@ def prepare_replay(
         begin_late_shuffles(pipeline.of_one_device(dataset), saved["readings"])
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)
-    variables = stage_functions.variables_of(pipeline.of_one_device(dataset))
+    variables = _variables_of(pipeline.of_one_device(dataset), data)
     for variable, value in zip(variables, values, strict=False):
         variable.assign(value)
 

@@ -43,10 +43,14 @@ class TrainingInput:
         objects: FitObjects,
         settings: Settings,
         *,
+        data: Any = None,
         readers: Sequence[Any] = (),
         read_in_parts: Sequence[Any] = (),
     ) -> None:
-        """`readers`: what callbacks may read; `read_in_parts`: what validations read in parts."""
+        """`data`: what the script gave.
+
+        `readers`: what callbacks may read; `read_in_parts`: what validations read in parts.
+        """
         mode = InputMode(settings.input_mode)
         self._overhead = settings.overhead
         self._objects = objects
@@ -67,6 +71,7 @@ class TrainingInput:
         )
         self._later = LaterEpochs(self.dataset, fills=self._fills)
         self.state = InputState.of(source.data_adapter, mode, self.dataset)
+        self.state.data = data
         if self._fills:
             self.state.level = EXACT
             self.state.replay_from_now_on("a cache() keeps the order of the first epoch")
@@ -189,6 +194,7 @@ class TrainingInput:
                 self._source.data_adapter,
                 self._source._get_iterator(),
                 self._streams,
+                self.state.data,
             )
             self._objects.restore_input(saved.state["fit"]["objects"], saved.tensors)
 
