@@ -101,6 +101,18 @@ def test_an_outcome_goes_to_nothing_that_differs(now: Identity) -> None:
     assert "learning_rate" in [each.name for each in found.differences]
 
 
+def test_an_outcome_goes_to_no_training_whose_dataset_others_have_read_before() -> None:
+    before = replace(TRIAL, readers=("0", "1", "2"))
+    for readers in (("0", "1", "2"), ("1",), ()):
+        now = replace(TRIAL, readers=readers)
+        assert match(now, [finished(3, before)]).verdict is TrainingVerdict.SAME
+    for others in (("0", "3"), ("1", "0"), ("0", "1", "2", "3")):
+        now = replace(TRIAL, readers=others)
+        assert match(now, [finished(3, before)]).verdict is TrainingVerdict.ANOTHER
+        # It goes on with a saved state of its data.
+        assert match(now, [interrupted(3, before)]).verdict is TrainingVerdict.SAME
+
+
 def test_trainings_that_nothing_tells_apart_are_not_exchanged() -> None:
     """Unseeded, in a `while`: what was finished may have been left out."""
     saved = [finished(0, in_while_loop(0, seed=""))]

@@ -37,6 +37,7 @@ class TrainingMatch(Frozen):
 
 
 def match(now: Identity, saved: _Points, *, strayed: bool = False) -> TrainingMatch:
+    saved = [each for each in saved if not each.finished or _reads_on(now, each.identity)]
     if now.cells:
         return _match_cells(now, saved)
     if strayed:
@@ -70,6 +71,12 @@ def _match(now: Identity, saved: _Points) -> TrainingMatch:
             if verdict is not TrainingVerdict.ANOTHER:
                 return TrainingMatch(verdict, each, found)
     return _another(now, saved)
+
+
+def _reads_on(now: Identity, before: Identity) -> bool:
+    """Whether its data had been read by the same trainings; by fewer where some are left out."""
+    earlier = iter(before.readers)
+    return all(reader in earlier for reader in now.readers)
 
 
 def _is_but_for_epochs(now: Identity, training: RestorePoint, saved: _Points) -> bool:

@@ -24,7 +24,7 @@ from pitstop.engine.trainings import Trainings
 from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
-from pitstop.keras import fit_identity
+from pitstop.keras import fit_identity, readers
 from pitstop.keras.packages import private_of
 from pitstop.record import Frozen
 from pitstop.tensorflow import randomness
@@ -79,6 +79,8 @@ class Recognition:
         beginning = self._begin(model, arguments)
         if self._cells is not None and beginning.identity is not None:
             self._cells.begins(model, arguments, beginning.index, beginning.identity)
+        if not beginning.repeats:
+            readers.note(arguments, beginning.index)
         return beginning
 
     def _begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
@@ -182,6 +184,7 @@ class Recognition:
             settings=fit_identity.settings_of(model, arguments),
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
+            readers=readers.of(arguments.get("x")),
             reached=reached,
             variables=variables,
         )
