@@ -42,7 +42,7 @@ class ModelFunctions:
     def begin(self, roots: list[Any]) -> None:
         """`roots`: what the training calls."""
         found = find_used([*roots, self._model], private.FUNCTIONS, is_part_of_an_input)
-        self._of_script = found
+        self._of_script = [each for each in found if not _is_of_keras(each)]
 
     def look(self) -> str:
         """Why a function is not the one that was saved; empty where nothing says so."""
@@ -54,7 +54,9 @@ class ModelFunctions:
             if _SEEN.get(function) == traces:
                 continue
             _SEEN[function] = traces
-            known = _KNOWN.setdefault(function, dict(self._saved.get(name, {})))
+            # One of the model that is made anew may have other values, as without an interruption.
+            saved = {} if name in _NAMES else self._saved.get(name, {})
+            known = _KNOWN.setdefault(function, dict(saved))
             if name not in _NAMES[:1] and (drawn := hidden_draw(function)):
                 self.draws = f"{name} draws from a hidden random stream ({drawn})"
             for signature, digest in digests(function).items():
@@ -65,8 +67,9 @@ class ModelFunctions:
 
     def capture(self) -> dict[str, Mapping[str, str]]:
         known = ((name, dict(_KNOWN.get(each, {}))) for name, each in self._functions())
-        # A method that this attempt has not called yet keeps what was saved.
-        return {**self._saved, **{name: digests for name, digests in known if digests}}
+        # A method of the script that this attempt has not called yet keeps what was saved.
+        waiting = {name: saved for name, saved in self._saved.items() if name not in _NAMES}
+        return waiting | {name: found for name, found in known if found or name in _NAMES}
 
     def restore(self, saved: Mapping[str, Mapping[str, str]]) -> None:
         self._saved = saved
@@ -90,6 +93,11 @@ class ModelFunctions:
                 name = private.function_name(each)
                 counts[name] += 1
                 yield f"{name}#{counts[name]}" if counts[name] > 1 else name, each
+
+
+def _is_of_keras(function: Any) -> bool:
+    python_function = getattr(function, "python_function", None)
+    return str(getattr(python_function, "__module__", "")).startswith(("keras.", "tf_keras."))
 
 
 def _traced_in(function: Any) -> Any:
