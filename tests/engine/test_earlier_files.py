@@ -15,7 +15,6 @@ import pytest
 from pitstop.engine import earlier_files
 from pitstop.engine.earlier_files import EarlierFiles, ReadBack
 from pitstop.engine.path_record import PathRecord
-from pitstop.engine.rewritten_files import REWRITTEN
 
 _BEGAN_SECONDS = time.time() - 1000
 
@@ -178,7 +177,6 @@ def test_a_small_file_gets_its_content_unless_the_script_has_read_it(
     files.give_back({str(log): b"[1]", str(ledger): b"[1]"})
     assert (log.read_text(), ledger.read_text()) == ("[1]", "[1, 2]")
     files.leave()
-    REWRITTEN.leave()
 
 
 def _resumed(attempt_dir: Path, monkeypatch: pytest.MonkeyPatch) -> EarlierFiles:

@@ -322,6 +322,7 @@ class EarlierFiles:
 
     def leave(self) -> None:
         self._doubt, self._since_seconds = None, math.inf
+        REWRITTEN.leave()
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:

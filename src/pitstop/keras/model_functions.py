@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pitstop.engine.reachable import cells_of, find_used
+from pitstop.keras.packages import SOURCES
 from pitstop.tensorflow import private
 from pitstop.tensorflow.graph_digest import digests, hidden_draw
 from pitstop.tensorflow.randomness import is_part_of_an_input
@@ -97,7 +98,7 @@ class ModelFunctions:
 
 def _is_of_keras(function: Any) -> bool:
     python_function = getattr(function, "python_function", None)
-    return str(getattr(python_function, "__module__", "")).startswith(("keras.", "tf_keras."))
+    return str(getattr(python_function, "__module__", "")).startswith(SOURCES)
 
 
 def _traced_in(function: Any) -> Any:

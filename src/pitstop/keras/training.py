@@ -120,7 +120,6 @@ class Training:
             self.run = None
             EARLIER.leave()
             OUTSIDE.leave()
-            REWRITTEN.leave()
             self._step = run.position.step
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)

@@ -127,7 +127,6 @@ class Run:
             self._step_done()
         OUTSIDE.leave()
         EARLIER.leave()
-        REWRITTEN.leave()
         self._session.snapshots.milestone(lambda: self._cut("fit_end"))
         loop.tell_end()
         beacon.write_phase(Phase.BETWEEN_FITS)
