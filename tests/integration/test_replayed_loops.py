@@ -166,17 +166,73 @@ def test_a_loop_that_cannot_be_repeated_says_so(loop: str, reason: str, tmp_path
     assert run.saved_step(1) is None
 
 
-@pytest.mark.parametrize("form", ["manager", "restore_or_initialize", "latest"])
-def test_a_loop_that_restores_itself_is_known_before_it_does(
+FORMS = {"manager": (5, 25, 44), "restore_or_initialize": (25,), "latest": (25,)}
+
+
+def _manager(folder: Path, forked: Interpreter, form: str, **variables: str) -> KerasRun:
+    script = "loop_manager.py"
+    return KerasRun(folder, script, (form,), environment=variables, interpreter=forked)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_loop_that_looks_for_its_own_checkpoints_is_repeated(
     tmp_path: Path, forked: Interpreter, form: str
 ) -> None:
-    run = KerasRun(tmp_path, "loop_manager.py", (form,), interpreter=forked)
-    assert run.attempt("--halt-at-step", "5").returncode == 75
+    run = _manager(tmp_path, forked, form)
+    for step in FORMS[form]:
+        assert run.attempt("--halt-at-step", str(step)).returncode == 75
     assert run.last(LevelKnown).level == "exact_by_replay"
+    resumed = run.attempt()
+    assert resumed.returncode == 0, resumed.stderr
+    assert b"own checkpoints in" in resumed.stderr
+    assert run.last(Restored).level == "exact_by_replay"
+    (tmp_path / "alone").mkdir()
+    alone = run_alone(tmp_path / "alone", *forked, SCRIPTS / "loop_manager.py", form)
+    assert _last_line(resumed) == _last_line(alone)
+    assert _names(tmp_path / "saved") == _names(tmp_path / "alone/saved")
+
+
+def _last_line(ended: Ended) -> bytes:
+    return ended.stdout.splitlines()[-1]
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_a_loop_that_began_with_its_own_checkpoint_goes_on_by_itself(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / "loop_manager.py", "manager")
+    run = _manager(tmp_path, forked, "manager")
     assert run.attempt("--halt-at-step", "25").returncode == 75
     known = run.last(LevelKnown)
     assert known.level == "not_exact"
     assert "looks for its own checkpoints" in known.reason
+
+
+def test_own_checkpoints_of_another_loop_are_not_left_out_silently(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    assert _manager(tmp_path, forked, "manager").attempt("--halt-at-step", "25").returncode == 75
+    before = _names(tmp_path / "saved")
+    ended = _manager(tmp_path, forked, "manager", SCALE="2").attempt()
+    assert ended.returncode == 2, ended.stderr
+    assert b"were hidden from it" in ended.stderr
+    assert _names(tmp_path / "saved") == before
+
+
+def test_an_edited_loop_restores_its_own_checkpoints(tmp_path: Path, forked: Interpreter) -> None:
+    script = tmp_path / "loop_edited.py"
+    text = (SCRIPTS / "loop_manager.py").read_text()
+    script.write_text(text)
+    run = KerasRun(tmp_path, str(script), ("manager",), interpreter=forked)
+    assert run.attempt("--halt-at-step", "25").returncode == 75
+    script.write_text(text.replace("0.001", "0.0005"))
+    assert run.attempt().returncode == 0
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert "the script resumes by itself" in known.reason
 
 
 def test_a_loop_that_removes_its_own_checkpoints_is_repeated(

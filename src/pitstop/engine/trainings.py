@@ -36,6 +36,10 @@ class Trainings:
         loops = (point for point in self._points if point.is_loop)
         return next((point for point in loops if point.fit == index), None)
 
+    @property
+    def has_loop(self) -> bool:
+        return any(point.is_loop for point in self._points)
+
     def of_this_number(self) -> RestorePoint | None:
         """The state with the next number, of a loop or an older Pitstop; else None."""
         return None if self._known() else self.point_for(self._beacon.trainings())

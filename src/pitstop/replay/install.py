@@ -29,7 +29,7 @@ def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Re
     variable_use.after_write(recorder.eager.wrote)
     variable_use.after_gradient(recorder.eager.took_gradients)
     private.around_checkpoint_writes(recorder.writes)
-    private.on_checkpoint_sought(recorder.seeks)
+    private.on_checkpoint_sought(recorder.asks_for_checkpoint, recorder.looks_for_checkpoint)
     _watch_readers()
     private.on_traced_op(
         {

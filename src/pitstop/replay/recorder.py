@@ -25,11 +25,11 @@ from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
+from pitstop.replay.own_checkpoints import FOUND, OwnCheckpoints
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
-from pitstop.tensorflow.session_course import is_drawn
 from pitstop.tensorflow.variables import VariableRegistry
 
 OpenSession = Callable[[], Session | None]
@@ -46,8 +46,7 @@ _NO_SEED = (
     "the script sets no seed, so its input differs when it is repeated; call "
     "keras.utils.set_random_seed first"
 )
-
-
+_NOT_SAVED = "nothing of it is saved"
 _RESTORES_ITSELF = (
     "the script looks for its own checkpoints before it trains and has saved one ({}): it "
     "continues from there when it runs again; use pitstop.start and run.steps, or do not restore it"
@@ -74,7 +73,7 @@ class Recorder:
         self._repetition: Repetition | None = None
         self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
         self._closures: Closures | None = None
-        self._sought: set[Path] = set()
+        self._own = OwnCheckpoints(open_session)
 
     def switch_off(self) -> None:
         self._off = True
@@ -181,16 +180,20 @@ class Recorder:
             if entry is not None:
                 self.loop.note(entry)
 
-    def seeks(self, folder: str) -> None:
-        path = Path(folder).absolute()
-        if self.loop is None and not is_drawn(path):
-            self._sought.add(path)
+    def asks_for_checkpoint(self, folder: str) -> None:
+        if self.loop is None:
+            self._own.asks(folder)
+
+    def looks_for_checkpoint(self, folder: str, look: Callable[[], Any]) -> Any:
+        """What tells the script's own checkpoints in a folder; None where they are hidden."""
+        is_before = self.loop is None and self.listens()
+        return self._own.look(folder, look) if is_before else look()
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any], prefix: str) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
         if self.loop is None or not self.listens():
             return run()
-        if prefix and Path(prefix).absolute().parent in self._sought:
+        if prefix and self._own.restores_itself(Path(prefix).parent):
             self.loop.doubt(_RESTORES_ITSELF.format(prefix))
         with self._within():
             return run() if self._repetition is None else instead()
@@ -292,11 +295,13 @@ class Recorder:
             loop_identity.look(self._registry.in_order(call.variables())),
         )
         loop = self.loop = LiveLoop(session, self._registry, identity, self._closures)
+        loop.data[FOUND] = dict(self._own.found)
         read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = OWN_RESUME.format(read.weights) if read.weights else ""
         point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
             alone = self._repeat(loop, point, read)
+        self._own.loop_begins(alone or ("" if point is not None else _NOT_SAVED))
         if self._repetition is not None:
             return True
         if alone:

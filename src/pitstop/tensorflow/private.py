@@ -47,6 +47,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (py_checkpoint_reader, "NewCheckpointReader"),
     (checkpoint.TrackableSaver, "save"),
     *((checkpoint_management, name) for name in _CHECKPOINT_FILES),
+    (checkpoint_management, "get_checkpoint_state"),
     (resource_variable_ops, "_UnreadVariable"),
     (resource_variable_ops, "VariableSpec"),
     (gen_resource_variable_ops, "read_variable_op"),
@@ -110,8 +111,15 @@ def on_checkpoint_read(notify: Callable[[str], None]) -> None:
     hook(py_checkpoint_reader, "NewCheckpointReader", read)
 
 
-def on_checkpoint_sought(notify: Callable[[str], None]) -> None:
-    """Tells each folder in which the script asks for the newest `tf.train` checkpoint."""
+def on_checkpoint_sought(notify: Callable[[str], None], look: Callable[[str, _Run], Any]) -> None:
+    """Tells each folder in which the script asks for the newest `tf.train` checkpoint.
+
+    What reads a folder's list of checkpoints goes through `look`.
+    """
+
+    def read(original: Original, /, checkpoint_dir: Any, *args: Any, **kwargs: Any) -> Any:
+        run = functools.partial(original, checkpoint_dir, *args, **kwargs)
+        return look(os.fsdecode(checkpoint_dir), run)
 
     def find(original: Original, /, checkpoint_dir: Any, *args: Any, **kwargs: Any) -> Any:
         notify(os.fsdecode(checkpoint_dir))
@@ -126,6 +134,8 @@ def on_checkpoint_sought(notify: Callable[[str], None]) -> None:
     manager.latest_checkpoint = property(newest)
     hook(manager, "restore_or_initialize", find_managed)
     hook(tf.train, "latest_checkpoint", find)
+    for owner in (checkpoint_management, tf.train):
+        hook(owner, "get_checkpoint_state", read)
 
 
 def around_checkpoint_writes(write: Callable[[_Run, _Run, str], Any]) -> None:

@@ -3,13 +3,15 @@
 Or one that removes each of them.
 """
 
+import os
 import sys
 import time
 
 import tensorflow as tf
 
 tf.random.set_seed(1)
-weights, step = tf.Variable(tf.ones([4])), tf.Variable(0, dtype=tf.int64, trainable=False)
+weights = tf.Variable(tf.fill([4], float(os.environ.get("SCALE", "1"))))
+step = tf.Variable(0, dtype=tf.int64, trainable=False)
 checkpoint = tf.train.Checkpoint(weights=weights, step=step)
 manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
 if sys.argv[1] == "manager":
@@ -35,3 +37,5 @@ for each in tf.data.Dataset.range(200):
             # As workers do that are not the chief, in TensorFlow's tutorial.
             tf.io.gfile.rmtree(manager.directory)
     time.sleep(0.01)
+
+print("weights", weights.numpy().tolist(), "newest", manager.checkpoints)

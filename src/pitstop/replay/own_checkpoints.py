@@ -1,0 +1,131 @@
+"""The script's own `tf.train` checkpoints, and what a repetition of its loop sees of them.
+
+A script that looks for its newest checkpoint before the loop, and finds none, trains from the
+start. It does so again only if it finds none again, although it has saved some since then.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pitstop import journal
+from pitstop.engine.fence import FENCE
+from pitstop.engine.present_identity import own_sources, process_name
+from pitstop.engine.session import Session
+from pitstop.errors import ResumeRefused
+from pitstop.events import FitStarted, Notice, TrainerConnected
+from pitstop.exit_codes import EXIT_REFUSED
+from pitstop.link.settings import ENV_STACKS
+from pitstop.store.run_folder import JOURNAL_FILE
+from pitstop.tensorflow.session_course import is_drawn
+
+FOUND = "own_checkpoints"
+"""Member of `FitStarted.data`: the folders where the script has looked, and if there was one."""
+
+_HIDDEN = (
+    "the script's own checkpoints in {} are not restored: the loop is repeated from its start, "
+    "when there were none"
+)
+_ANOTHER = (
+    "The loop is not the saved one: {}. The script's own checkpoints in {} were hidden from it, so "
+    "it cannot continue from them."
+)
+_NO_LOOP = "the script has ended without it"
+_REMEDY = "Undo the change, or start with --new: the script then restores its own checkpoints."
+
+
+class OwnCheckpoints:
+    """Of one process. `found`: by folder, whether the script's first look found a checkpoint."""
+
+    def __init__(self, open_session: Callable[[], Session | None]) -> None:
+        self._open_session = open_session
+        self.found: dict[str, bool] = {}
+        self._asked: set[str] = set()
+        self._empty_before: frozenset[str] | None = None
+        self._hiding: Session | None = None
+        self._pid = os.getpid()
+
+    def asks(self, folder: str) -> None:
+        """The script asks for the newest checkpoint in a folder."""
+        if not is_drawn(Path(folder)):
+            self._asked.add(_absolute(folder))
+
+    def restores_itself(self, folder: Path) -> bool:
+        """Whether the script, run again, continues from what it saves in a folder."""
+        path = _absolute(folder)
+        return path in self._asked and self.found.get(path, True)
+
+    def look(self, folder: str, look: Callable[[], Any]) -> Any:
+        """What there is in a folder, from `look`; None where the loop to repeat has found none."""
+        path = _absolute(folder)
+        if path not in self.found and path in self._empty():
+            self._hide(path)
+        if self._hiding is not None and path in self._empty():
+            return None
+        state = look()
+        self.found.setdefault(path, state is not None)
+        return state
+
+    def _hide(self, path: str) -> None:
+        self.found[path] = False
+        self._hiding = self._open_session()
+        if self._hiding is not None:
+            self._hiding.report(Notice("own_checkpoints_hidden", _HIDDEN.format(path) + "."))
+            atexit.register(self._script_ended)
+
+    def loop_begins(self, why_another: str) -> None:
+        """Raises `Refused` where checkpoints were hidden, and the loop is not the saved one."""
+        atexit.unregister(self._script_ended)
+        session, self._hiding = self._hiding, None
+        if session is not None and why_another and (hidden := self._hidden()):
+            session.refuse(ResumeRefused(_ANOTHER.format(why_another, hidden), _REMEDY))
+
+    def _hidden(self) -> str:
+        return ", ".join(sorted(self._asked & self._empty()))
+
+    def _empty(self) -> frozenset[str]:
+        """Folders in which the saved loop has found no checkpoint; none if there is no such."""
+        if self._empty_before is None:
+            self._empty_before = frozenset()
+            try:
+                self._empty_before = self._found_empty()
+            except Exception as error:  # noqa: BLE001 - ours: the script's own resume applies
+                FENCE.note("the look for the script's own checkpoints", error)
+        return self._empty_before
+
+    def _found_empty(self) -> frozenset[str]:
+        stacks_path = os.environ.get(ENV_STACKS)
+        if not stacks_path or process_name():
+            return frozenset()
+        entries = journal.read(Path(stacks_path).parents[2] / JOURNAL_FILE).entries
+        started = [each for each in entries if isinstance(each.event, FitStarted)]
+        if not started or not _is_same_script(entries, started[-1].attempt):
+            return frozenset()
+        looked: Any = started[-1].event.data.get(FOUND, {})  # type: ignore[attr-defined]
+        empty = frozenset(folder for folder, found in looked.items() if not found)
+        session = self._open_session() if empty else None
+        return empty if session is not None and session.trainings.has_loop else frozenset()
+
+    def _script_ended(self) -> None:
+        is_failure = getattr(sys, "last_value", None) is not None
+        if os.getpid() != self._pid or is_failure or self._hiding is None or not self._hidden():
+            return
+        message = _ANOTHER.format(_NO_LOOP, self._hidden())
+        self._hiding.report(Notice("resume_refused", message, _REMEDY))
+        os._exit(EXIT_REFUSED)
+
+
+def _is_same_script(entries: tuple[journal.Entry, ...], attempt: int) -> bool:
+    """Whether this process runs what the trainer of an attempt ran, file by file."""
+    of_attempt = [each for each in entries if each.attempt == attempt]
+    before, now = journal.last_of(of_attempt, TrainerConnected), own_sources()
+    if before is None or before.argv[:1] != sys.argv[:1]:
+        return False
+    return all(before.sources.get(path) == digest for path, digest in now.items())
+
+
+def _absolute(folder: str | Path) -> str:
+    return os.path.abspath(folder)  # noqa: PTH100
