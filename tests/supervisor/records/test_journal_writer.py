@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import LevelKnown, Notice, Restored
+from pitstop.events import LevelKnown, MemberReleased, Notice, Restored, StopRequested
 from pitstop.journal import read
 from pitstop.supervisor.records.event_log import EventLog
 
@@ -75,3 +75,17 @@ def test_a_reason_that_was_told_is_not_told_again(tmp_path: Path) -> None:
         log.record(LevelKnown("not_exact", reason))
     log.close()
     assert [line.rpartition(": ")[2] for line in said] == ["a generator", "a cache"]
+
+
+def test_a_stop_is_told_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    event_log = EventLog(tmp_path / "journal.jsonl", 1, said.append)
+    for event in (
+        StopRequested("command", "graceful"),
+        StopRequested("cluster", "graceful", reason="worker 0: it was stopped"),
+        MemberReleased("worker 0", "stopped", 75, "it was stopped"),
+    ):
+        event_log.record(event)
+    assert len(said) == 1
+    event_log.record(StopRequested("command", "now"))
+    assert said[1:] == ["stopping immediately, at the last snapshot if there is one."]

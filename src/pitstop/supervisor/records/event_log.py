@@ -58,7 +58,7 @@ class EventLog:
             self.problem = ""
         except OSError as error:
             self.problem = error.strerror or str(error)
-        known = isinstance(event, events.LevelKnown) and event.reason == self._reason
+        known = self._is_known(event)
         self.attempt_state = attempt_state.tell(self.attempt_state, event, time.time())
         if isinstance(event, events.LevelKnown | events.Restored):
             self._reason = event.reason
@@ -67,6 +67,17 @@ class EventLog:
         if self.problem and not self._said_problem:
             self._said_problem = True
             self._say(_JOURNAL_PROBLEM.format(self.problem))
+
+    def _is_known(self, event: Event) -> bool:
+        """Whether the user has been told already what the event says."""
+        match event:
+            case events.LevelKnown():
+                return event.reason == self._reason
+            case events.StopRequested():
+                return event.urgency != "now" and self.attempt_state.stop_requested
+            case events.MemberReleased():
+                return self.attempt_state.stop_requested
+        return False
 
     def close(self) -> None:
         try:
