@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -220,6 +222,17 @@ def test_own_checkpoints_of_another_loop_are_not_left_out_silently(
     assert ended.returncode == 2, ended.stderr
     assert b"were hidden from it" in ended.stderr
     assert _names(tmp_path / "saved") == before
+
+
+def test_checkpoints_that_the_script_has_saved_alone_are_restored(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = _manager(tmp_path, forked, "manager")
+    assert run.attempt("--halt-at-step", "25").returncode == 75
+    later_seconds = time.time() + 60
+    os.utime(tmp_path / "saved/checkpoint", (later_seconds, later_seconds))
+    assert run.attempt().returncode == 0
+    assert "the script resumes by itself" in run.last(LevelKnown).reason
 
 
 def test_an_edited_loop_restores_its_own_checkpoints(tmp_path: Path, forked: Interpreter) -> None:

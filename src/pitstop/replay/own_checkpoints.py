@@ -2,17 +2,19 @@
 
 A script that looks for its newest checkpoint before the loop, and finds none, trains from the
 start. It does so again only if it finds none again, although it has saved some since then.
+Checkpoints that were saved after the earlier attempt are of somebody else, and are not hidden.
 """
 
 import atexit
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pitstop import journal
 from pitstop.engine.fence import FENCE
+from pitstop.engine.file_access import changed_seconds
 from pitstop.engine.present_identity import own_sources, process_name
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused
@@ -25,6 +27,8 @@ from pitstop.tensorflow.session_course import is_drawn
 FOUND = "own_checkpoints"
 """Member of `FitStarted.data`: the folders where the script has looked, and if there was one."""
 
+_STATE_FILE = "checkpoint"  # in which `tf.train` lists the checkpoints of a folder
+_SLACK_SECONDS = 5.0
 _HIDDEN = (
     "the script's own checkpoints in {} are not restored: the loop is repeated from its start, "
     "when there were none"
@@ -100,12 +104,20 @@ class OwnCheckpoints:
         stacks_path = os.environ.get(ENV_STACKS)
         if not stacks_path or process_name():
             return frozenset()
-        entries = journal.read(Path(stacks_path).parents[2] / JOURNAL_FILE).entries
-        started = [each for each in entries if isinstance(each.event, FitStarted)]
-        if not started or not _is_same_script(entries, started[-1].attempt):
+        run_dir = Path(stacks_path).parents[2]
+        entries = journal.read(run_dir / JOURNAL_FILE).entries
+        begun = [each.attempt for each in entries if isinstance(each.event, FitStarted)]
+        of_attempt = [each for each in entries if each.attempt == max(begun, default=0)]
+        started = journal.last_of(of_attempt, FitStarted)
+        if started is None or not _is_same_script(journal.last_of(of_attempt, TrainerConnected)):
             return frozenset()
-        looked: Any = started[-1].event.data.get(FOUND, {})  # type: ignore[attr-defined]
-        empty = frozenset(folder for folder, found in looked.items() if not found)
+        looked: Any = started.data.get(FOUND, {})
+        until = _end_seconds(run_dir / "attempts" / str(of_attempt[0].attempt), of_attempt)
+        empty = frozenset(
+            folder
+            for folder, found in looked.items()
+            if not found and changed_seconds(os.path.join(folder, _STATE_FILE)) <= until  # noqa: PTH118
+        )
         session = self._open_session() if empty else None
         return empty if session is not None and session.trainings.has_loop else frozenset()
 
@@ -118,13 +130,17 @@ class OwnCheckpoints:
         os._exit(EXIT_REFUSED)
 
 
-def _is_same_script(entries: tuple[journal.Entry, ...], attempt: int) -> bool:
-    """Whether this process runs what the trainer of an attempt ran, file by file."""
-    of_attempt = [each for each in entries if each.attempt == attempt]
-    before, now = journal.last_of(of_attempt, TrainerConnected), own_sources()
+def _is_same_script(before: TrainerConnected | None) -> bool:
+    """Whether this process runs what that trainer ran, file by file."""
     if before is None or before.argv[:1] != sys.argv[:1]:
         return False
-    return all(before.sources.get(path) == digest for path, digest in now.items())
+    return all(before.sources.get(path) == digest for path, digest in own_sources().items())
+
+
+def _end_seconds(attempt_dir: Path, entries: Sequence[journal.Entry]) -> float:
+    """Until when the attempt can have saved a checkpoint: a later one is of somebody else."""
+    written = [each.stat().st_mtime for each in attempt_dir.glob("flight.*")]
+    return max(entries[-1].time_seconds, *written, 0.0) + _SLACK_SECONDS
 
 
 def _absolute(folder: str | Path) -> str:
