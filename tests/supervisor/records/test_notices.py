@@ -15,6 +15,7 @@ from pitstop.events import (
     LevelKnown,
     Notice,
     Restored,
+    RoleTaken,
     StopRequested,
 )
 from pitstop.supervisor.lifecycle.table import State
@@ -91,6 +92,9 @@ def test_a_fit_that_did_not_return_is_told_at_the_end_of_a_completed_run() -> No
 def test_stopped_run_says_where_it_goes_on() -> None:
     [line] = final_lines(State.STOPPED, 75, AttemptState(checkpoint_step=9, checkpoint="9"), _RUN)
     assert "saved at step 9; run the same command again" in line
+    worker = AttemptState(role=RoleTaken("monitored_session", 7), trainer_stopped=True)
+    [line] = final_lines(State.STOPPED, 75, worker, _RUN)
+    assert "its chief saves the training; run all members again" in line
 
 
 def test_failed_run_names_the_code_and_the_next_command() -> None:

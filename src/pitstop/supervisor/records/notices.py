@@ -119,6 +119,8 @@ def final_lines(
     again = "run the same command again to resume" if attempt_state.checkpoint else "run it again"
     if state is State.STOPPED and exit_code == EXIT_TERMINATED:
         return (f"stopped {after}; the leader has completed: only --new trains again ({why}).",)
+    if state is State.STOPPED and attempt_state.saves_itself and not attempt_state.checkpoint:
+        saved, again = "its chief saves the training", "run all members again to resume"
     if state is State.STOPPED:
         return (f"stopped {after}; {saved}; {again} (details: `pitstop why {run_dir}`).",)
     if attempt_state.resume_refused:
