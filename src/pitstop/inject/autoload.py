@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pitstop.engine.session import Session
     from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
+    from pitstop.tensorflow.session_course import Supervisor
 
 _KERAS = ("keras", "tf_keras")
 _FRAMEWORKS = ("tensorflow", *_KERAS)
@@ -142,7 +143,7 @@ class _Autoload:
         from pitstop.tensorflow import cluster_roles, stages
 
         # First, and in any version: a server waits there as well.
-        cluster_roles.watch(self)
+        cluster_roles.watch(self._supervisor())
         from pitstop.replay import install
         from pitstop.tensorflow import buffers, private, randomness, variables
 
@@ -156,17 +157,12 @@ class _Autoload:
                 buffers.reduce()
             self._recorder = install.watch_functions(variables.REGISTRY, self.open_session)
 
-    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
-        from pitstop.engine import request
+    def _supervisor(self) -> Supervisor:
+        from pitstop.tensorflow.session_course import Supervisor
 
-        request.take(self._socket_path, role, cluster, task)
+        return Supervisor(self._socket_path, self.open_session, self._leave)
 
-    def serve(self) -> int | None:
-        from pitstop.engine import request
-
-        return request.serve(self._socket_path)
-
-    def leave(self, exit_code: int) -> NoReturn:
+    def _leave(self, exit_code: int) -> NoReturn:
         self._exit_code = exit_code
         raise SystemExit(exit_code)
 
@@ -177,16 +173,11 @@ class _Autoload:
 
             end_process(LeavesScript(self._exit_code))
 
-    def released(self) -> int | None:
-        from pitstop.engine import request
-
-        return request.serve(self._socket_path, waits=False)
-
     def watch_estimators(self) -> None:
         """They have been imported, by TensorFlow 2.15 when a script asks for them first."""
         from pitstop.tensorflow import estimators
 
-        estimators.watch(self)
+        estimators.watch(self._supervisor())
 
     def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion

@@ -40,7 +40,7 @@ def _look(supervisor: Supervisor, original: Original, estimator: Any) -> Any:
     """In the place of `latest_checkpoint`, which is called before each evaluation."""
     found = original(estimator)
     if estimator in _seen and _seen[estimator] == found:
-        exit_code = supervisor.released()
+        exit_code = supervisor.serve(waits=False)
         # It may have been saved just before the end.
         if exit_code is not None and original(estimator) == found:
             raise SystemExit(exit_code)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from types import CodeType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
+from pitstop.engine import request
 from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, Position, not_exact
@@ -30,22 +31,20 @@ _MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"(?:tmp|pymp-)[a-z0-9_]{8}")  # of `tempfile`, and of `multiprocessing`
 
 
-class Supervisor(Protocol):
+class Supervisor(Frozen):
     """What supervises this process."""
 
-    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None: ...
+    socket_path: str
+    # the session of this process; None where another process trains, or it counts steps
+    open_session: Callable[[], Session | None]
+    leave: Callable[[int], NoReturn]  # leaves the script of a server with this exit code
 
-    def open_session(self) -> Session | None:
-        """The session of this process; None where another process trains, or it counts steps."""
+    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
+        request.take(self.socket_path, role, cluster, task)
 
-    def serve(self) -> int | None:
-        """Waits until this process may end, and gives its exit code; None if it is not told."""
-
-    def released(self) -> int | None:
-        """The exit code, at once; None while the training goes on."""
-
-    def leave(self, exit_code: int) -> NoReturn:
-        """Leaves the script of a server with this exit code."""
+    def serve(self, *, waits: bool = True) -> int | None:
+        """The exit code, when this process may end, or at once; None if it is not told."""
+        return request.serve(self.socket_path, waits=waits)
 
 
 class Keeping(Frozen):
