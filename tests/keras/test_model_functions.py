@@ -120,11 +120,11 @@ def test_a_large_tensor_in_the_place_of_another_is_told() -> None:
 def test_a_later_fit_reads_no_graph_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
 
-    def digests(function: Any) -> dict[str, str]:
+    def look(function: Any) -> tuple[dict[str, str], str]:
         read.append(function)
-        return {}
+        return {}, ""
 
-    monkeypatch.setattr(model_functions, "digests", digests)
+    monkeypatch.setattr(model_functions, "look", look)
     model, traced = compiled(0.5)
     fit(model)
     traced.look()

@@ -15,7 +15,7 @@ from typing import Any
 from pitstop.engine.reachable import cells_of, find_used
 from pitstop.keras.packages import SOURCES
 from pitstop.tensorflow import private
-from pitstop.tensorflow.graph_digest import digests, hidden_draw
+from pitstop.tensorflow.graph_digest import look
 from pitstop.tensorflow.randomness import is_part_of_an_input
 
 _NAMES = ("train_function", "test_function", "predict_function")
@@ -58,9 +58,10 @@ class ModelFunctions:
             # One of the model that is made anew may have other values, as without an interruption.
             saved = {} if name in _NAMES else self._saved.get(name, {})
             known = _KNOWN.setdefault(function, dict(saved))
-            if name not in _NAMES[:1] and (drawn := hidden_draw(function)):
+            digests, drawn = look(function)
+            if drawn and name not in _NAMES[:1]:
                 self.draws = f"{name} draws from a hidden random stream ({drawn})"
-            for signature, digest in digests(function).items():
+            for signature, digest in digests.items():
                 if known.setdefault(signature, digest) != digest:
                     is_own = name not in _NAMES
                     other = _OTHER.format(name if is_own else f"{name} of the model")

@@ -11,38 +11,28 @@ _SEEDS = frozenset({"seed", "seed2"})
 _COMPARED = frozenset({"b", "f", "i", "shape", "tensor", "type"})
 
 
-def digests(function: Any) -> dict[str, str]:
-    """For each signature that the function was traced for, a digest of its ops and constants."""
-    return {
-        _digest([repr(graph.structured_input_signature).encode()]): _of_graph(graph)
-        for graph in private.graphs(function)
-    }
+def look(function: Any) -> tuple[dict[str, str], str]:
+    """For each signature that the function was traced for, a digest of its ops and constants.
+
+    And the type of an op that draws from a hidden stream; empty where none does.
+    """
+    digests, drawing = {}, ""
+    for graph in private.graphs(function):
+        definition = graph.as_graph_def()
+        parts = [definition.node, *(each.node_def for each in definition.library.function)]
+        drawn = (node.op for nodes in parts for node in nodes if _draws(node))
+        drawing = drawing or next(drawn, "")
+        # A small tensor is a constant, a large one is captured.
+        captured = [each for each, _ in graph.captures if private.is_eager_tensor(each)]
+        values = [private.as_numpy(each) for each in captured if each.dtype.is_floating]
+        content = [*sorted(map(_of_nodes, parts)), *(each.tobytes() for each in values)]
+        signature = repr(graph.structured_input_signature).encode()
+        digests[_digest([signature])] = _digest(content)
+    return digests, drawing
 
 
-def hidden_draw(function: Any) -> str:
-    """The type of an op in its graphs that draws from a hidden stream; empty where none does."""
-    return next(
-        (
-            node.op
-            for graph in private.graphs(function)
-            for nodes in _nodes(graph.as_graph_def())
-            for node in nodes
-            if traced_ops.draws_hidden(node.op, node.attr)
-        ),
-        "",
-    )
-
-
-def _nodes(definition: Any) -> list[Any]:
-    return [definition.node, *(each.node_def for each in definition.library.function)]
-
-
-def _of_graph(graph: Any) -> str:
-    # A small tensor is a constant, a large one is captured.
-    captured = [each for each, _ in graph.captures if private.is_eager_tensor(each)]
-    values = [private.as_numpy(each) for each in captured if each.dtype.is_floating]
-    nodes = sorted(map(_of_nodes, _nodes(graph.as_graph_def())))
-    return _digest([*nodes, *(each.tobytes() for each in values)])
+def _draws(node: Any) -> bool:
+    return traced_ops.draws_hidden(node.op, node.attr)
 
 
 def _of_nodes(nodes: Iterable[Any]) -> bytes:
