@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,26 +53,11 @@ def to_go_on_from(saved: SavedState) -> SavedState | None:
     members = saved.state.get("last_epoch")
     if not isinstance(members, dict):
         return None
-    return SavedState({**saved.state, **members}, _LastEpoch(saved.tensors))
-
-
-class _LastEpoch(Mapping[str, memoryview]):
-    """The tensors of the last epoch's end: its own, and those that the outcome has too."""
-
-    def __init__(self, tensors: Mapping[str, memoryview]) -> None:
-        self._tensors = tensors
-        own = [name for name in tensors if name.startswith(_PREFIX)]
-        self._names = {name: name for name in tensors}
-        self._names |= {name.removeprefix(_PREFIX): name for name in own}
-
-    def __getitem__(self, name: str) -> memoryview:
-        return self._tensors[self._names[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+    # Its own tensors, and those that the outcome has too.
+    names = {name: name for name in saved.tensors}
+    own = {name.removeprefix(_PREFIX): name for name in names if name.startswith(_PREFIX)}
+    tensors = _TensorsByName(names | own, saved.tensors.__getitem__)
+    return SavedState({**saved.state, **members}, tensors)
 
 
 def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
@@ -104,27 +90,20 @@ class SavedState(Frozen):
         return {path: content for path, content in found.items() if isinstance(content, bytes)}
 
 
-class MappedTensors(Mapping[str, memoryview]):
-    """The tensors of mapped files, each put together when it is asked for."""
+class _TensorsByName(Mapping[str, memoryview]):
+    """Tensors that are read from their places when they are asked for."""
 
-    def __init__(
-        self, ranges: Mapping[str, Sequence[tuple[int, int, int]]], files: Sequence[memoryview]
-    ) -> None:
-        self._ranges = ranges
-        self._files = files
+    def __init__(self, places: Mapping[str, Any], read: Callable[[Any], memoryview]) -> None:
+        self._places, self._read = places, read
 
     def __getitem__(self, name: str) -> memoryview:
-        parts = [
-            self._files[file][offset_bytes : offset_bytes + size_bytes]
-            for file, offset_bytes, size_bytes in self._ranges[name]
-        ]
-        return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+        return self._read(self._places[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ranges)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._ranges)
+        return len(self._places)
 
 
 def open_saved_state(fds: Sequence[int]) -> SavedState:
@@ -137,4 +116,9 @@ def open_saved_state(fds: Sequence[int]) -> SavedState:
     finally:
         close_all(fds)
     ranges, state = map(json.loads, bytes(table).split(b"\n", 1))
-    return SavedState(state, MappedTensors(ranges, files))
+    return SavedState(state, _TensorsByName(ranges, functools.partial(_joined, files)))
+
+
+def _joined(files: Sequence[memoryview], ranges: Iterable[tuple[int, int, int]]) -> memoryview:
+    parts = [files[file][offset : offset + size] for file, offset, size in ranges]
+    return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
