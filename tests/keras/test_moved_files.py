@@ -135,7 +135,7 @@ def test_files_of_such_a_folder_are_copied_with_their_times(
         os.utime(old / name, (1000, 1000))
     new.mkdir()
     (new / "log.txt").write_text("new")
-    monkeypatch.setattr(MADE, "_paths", {str(new): None})
+    monkeypatch.setattr(MADE, "paths", [str(new)])
     (copied,) = open_files.follow([], {"callbacks": [], "folders": [str(old)]}).copied
     assert copied == new / "deep/best.txt"
     assert (copied.read_text(), copied.stat().st_mtime) == ("old", 1000)

@@ -38,13 +38,9 @@ class MadeFolders:
     """Is told of the folders that the script makes by itself."""
 
     def __init__(self) -> None:
-        self._paths: dict[str, None] = {}
+        self.paths: list[str] = []
         self._file: Path | None = None
         self._earlier: set[str] = set()
-
-    @property
-    def paths(self) -> list[str]:
-        return list(self._paths)
 
     def watch(self, attempt_dir: Path | None = None) -> None:
         if attempt_dir is not None:
@@ -81,9 +77,10 @@ class MadeFolders:
             self._note(Path(path).absolute())
 
     def _note(self, folder: Path) -> None:
-        if len(self._paths) >= _MOST_FOLDERS:
+        if len(self.paths) >= _MOST_FOLDERS:
             return
-        self._paths[str(folder)] = None
+        if str(folder) not in self.paths:
+            self.paths.append(str(folder))
         # One that is there was made by somebody else, and making it fails.
         if self._file is not None and not folder.exists():
             with contextlib.suppress(OSError), self._file.open("a") as file:

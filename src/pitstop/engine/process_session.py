@@ -50,9 +50,7 @@ def open_session(
 
 
 def _end_files() -> None:
-    session = current()
-    reason = APPENDED.leave() if session is not None else ""
-    if session is not None and reason:
+    if (session := current()) is not None and (reason := APPENDED.leave()):
         session.report(LevelKnown("not_exact", reason))
 
 

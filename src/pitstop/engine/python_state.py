@@ -182,7 +182,13 @@ _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[A
         ),
     ),
 }
-_MADE: Marks = {mark: make for mark, _, make in _COLLECTIONS.values()}
+_MADE: Marks = {
+    **{mark: make for mark, _, make in _COLLECTIONS.values()},
+    "$float": float,
+    "$bytes": base64.b64decode,
+    "$scalar": lambda parts: _array(base64.b64decode(parts[1]), parts[0], ())[()],
+    "$dict": dict,
+}
 
 
 def decode(value: Any, arrays: Arrays, marks: Marks = MappingProxyType({})) -> Any:
@@ -204,20 +210,11 @@ def _decode(value: Any, arrays: Arrays, marks: Marks) -> Any:
 
 
 def _decode_marked(mark: str, value: Any, arrays: Arrays, marks: Marks) -> Any:
-    match mark:
-        case "$float":
-            return float(value)
-        case "$bytes":
-            return base64.b64decode(value)
-        case "$scalar":
-            return _array(base64.b64decode(value[1]), value[0], ())[()]
-        case "$array":
-            return _array(arrays[value[0]], value[1], value[2])
-        case "$floats":
-            data = arrays[value]
-            return _array(data, "<f8", [len(data) // 8]).tolist()
-        case "$dict":
-            return dict(_decode(value, arrays, marks))
+    if mark == "$array":
+        return _array(arrays[value[0]], value[1], value[2])
+    if mark == "$floats":
+        data = arrays[value]
+        return _array(data, "<f8", [len(data) // 8]).tolist()
     if mark not in marks:
         raise ValueError(f"unknown mark {mark}")
     return marks[mark](_decode(value, arrays, marks))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from pitstop.engine.session import Session
 from pitstop.engine.snapshots import Take
-from pitstop.steps import StepRecord
 
 _SMOOTHING = 0.1
 _AFFECTED_STEPS = 2
@@ -77,9 +76,6 @@ class StepBoundary:
     def measure(self, now_ns: int) -> None:
         self._note_cost(self._clock.lap((now_ns - self.passed_ns) / 1e9))
         self._session.beacon.write_step_seconds(self._clock.typical_seconds)
-
-    def record(self, record: StepRecord) -> None:
-        self._session.steps.record(record)
 
     def reach(self, step: int, epoch: int, step_in_epoch: int, loss: float, now_ns: int) -> None:
         self.passed_ns = now_ns

@@ -28,37 +28,33 @@ REORDERED = (
 )
 
 
-class SavedVariable(Frozen):
-    """A variable as a saved state describes it."""
-
+class _Variable(Frozen):
     index: int
     path: str
     dtype: str
+    shape: tuple[int | None, ...] | None
+
+    @property
+    def label(self) -> str:
+        return f"{self.path} {self.dtype}{list(self.shape or ())}"
+
+
+class SavedVariable(_Variable):
+    """A variable as a saved state describes it."""
+
     shape: tuple[int, ...]
     tensor: str
     name: str = ""  # what it was called at its creation; empty in states that do not tell
     owned: bool = False  # it belongs to the model of the `fit`, or to an object that was named
     dropped: bool = False  # of a model that was trained before, and that the script no longer held
 
-    @property
-    def label(self) -> str:
-        return f"{self.path} {self.dtype}{list(self.shape)}"
 
-
-class PresentVariable(Frozen):
+class PresentVariable(_Variable):
     """A variable of this process, dead where the script has dropped it; its shape may be open."""
 
-    index: int
-    path: str
-    dtype: str
-    shape: tuple[int | None, ...] | None
     name: str
     owned: bool = False
     alive: bool = True
-
-    @property
-    def label(self) -> str:
-        return f"{self.path} {self.dtype}{list(self.shape or ())}"
 
 
 _Saved = Sequence[SavedVariable]
@@ -149,7 +145,7 @@ def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
     return item.name == variable.name and fits(item, variable)
 
 
-def named(items: Collection[SavedVariable | PresentVariable]) -> str:
+def named(items: Collection[_Variable]) -> str:
     labels = [item.label for item in items]
     more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
     return ", ".join(labels[:_SHOWN]) + more

@@ -246,7 +246,8 @@ class FitRun:
         at.count(count)
         self.input.state.drawn += count
         place = (at.step, at.fit, at.epoch)
-        self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
+        record = steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest)
+        self.session.steps.record(record)
 
     @observing(spoils=True)
     def steps_finished(self) -> None:

@@ -14,7 +14,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
     callbacks = run.callbacks.callbacks
     return {
         "stop_training": bool(run.model.stop_training),
-        "folders": MADE.paths,
+        "folders": [*MADE.paths],
         "files": open_files.capture(callbacks, run.logs),
         "raised": run.raised,
         "events": run.event_files.capture(callbacks),

@@ -45,7 +45,7 @@ class ScriptLoop:
         self.done += 1
         self._loss = NO_LOSS if loss is None else loss
         record = StepRecord(self.step, self.index, 0, self._loss, time.time(), digest)
-        self.boundary.record(record)
+        self.session.steps.record(record)
         if loss is not None:
             self.session.losses.note((self.step, 0, self.done), loss)
         step_memory.tell_loop(self.session, self.done)
