@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.fence import observing
@@ -45,11 +46,8 @@ class _Job(Frozen):
     durable: bool
     threads: int = 1
 
-    @classmethod
-    def of(cls, cut: StateCapture, reason: str, *, durable: bool, threads: int = 1) -> _Job:
-        return cls(cut.position, cut.state, list(cut.tensors), reason, durable, threads)
 
-
+@dataclass(eq=False)
 class Copier:
     """Owns the arena and the thread that fills it; at most one copy at a time.
 
@@ -57,19 +55,13 @@ class Copier:
     else waits for it first.  The callbacks of a copy in the background run in the thread.
     """
 
-    def __init__(
-        self,
-        beacon: Beacon,
-        make_arena: Callable[[int], Arena],
-        on_arena: Callable[[Arena], None],
-        on_copied: Callable[[SnapshotReport], None],
-        on_failed: Callable[[Exception], None],
-    ) -> None:
-        self._beacon = beacon
-        self._make_arena = make_arena  # for a snapshot of so many bytes
-        self._on_arena = on_arena
-        self._on_copied = on_copied
-        self._on_failed = on_failed
+    _beacon: Beacon
+    _make_arena: Callable[[int], Arena]  # for a snapshot of so many bytes
+    _on_arena: Callable[[Arena], None]
+    _on_copied: Callable[[SnapshotReport], None]
+    _on_failed: Callable[[Exception], None]
+
+    def __post_init__(self) -> None:
         # what the last copy would have taken one thread, 0 before the first
         self.copy_seconds = 0.0
         self.room_refused = False  # neither memory nor disk had room for an arena when last asked
@@ -103,7 +95,7 @@ class Copier:
             self._arena = None
 
     def submit(self, cut: StateCapture, reason: str, *, durable: bool) -> None:
-        job = _Job.of(cut, reason, durable=durable)
+        job = _Job(cut.position, cut.state, list(cut.tensors), reason, durable)
         self._begin(lambda: self._copy(job))
 
     def makes_room(self, snapshot_bytes: int) -> bool:
@@ -125,7 +117,8 @@ class Copier:
         """Copies a cut while the caller waits; the snapshot's number, 0 where there is none."""
         with self._standing_still():
             self._idle.wait()
-            return self._copy(_Job.of(cut, reason, durable=durable, threads=_COPY_THREADS))
+            job = _Job(cut.position, cut.state, list(cut.tensors), reason, durable, _COPY_THREADS)
+            return self._copy(job)
 
     @contextlib.contextmanager
     def _standing_still(self) -> Iterator[None]:

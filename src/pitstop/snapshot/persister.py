@@ -6,6 +6,7 @@ the supervisor is gone it asks the trainer to stop, waits for it, saves what is 
 
 import contextlib
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop import errors, events
@@ -27,23 +28,20 @@ _STARTING_GRACE_SECONDS = 0.5  # for a script that has no training under way, an
 _TERMINATE_SECONDS = 3.0
 
 
+@dataclass(eq=False)
 class Persister:
     """Obeys the supervisor's messages until `finish`, or until it is gone."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        folder: RunFolder,
-        attempt: int,
-        beacon: Beacon,
-        retention: RetentionPolicy,
-    ) -> None:
-        self._connection = connection
-        self._folder = folder
-        self._attempt = attempt
-        self._beacon = beacon
-        self._catalog = Catalog(folder.checkpoints)
-        self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
+    _connection: Connection
+    _folder: RunFolder
+    _attempt: int
+    _beacon: Beacon
+    _retention: RetentionPolicy
+
+    def __post_init__(self) -> None:
+        checkpoints = self._folder.checkpoints
+        self._catalog = Catalog(checkpoints)
+        self._saver = Saver(checkpoints, self._beacon, self._attempt, self._retention)
         self._trainer_pid = 0
         self._orphaned = False
         self._told_non_finite = False
@@ -117,22 +115,20 @@ class Persister:
 
     def _persist(self, reason: str) -> events.CheckpointCommitted | events.CheckpointFailed | None:
         try:
-            outcome: events.CheckpointCommitted | events.CheckpointFailed | None = (
-                self._saver.save_newest(reason)
-            )
+            committed = self._saver.save_newest(reason)
         except errors.PitstopError as error:
             step = self._beacon.progress().snapshot_step
-            outcome = events.CheckpointFailed(step, error.message, error.remedy)
-        if outcome is not None:
-            self._report(outcome)
-        if isinstance(outcome, events.CheckpointCommitted) and outcome.non_finite:
-            self._tell_non_finite(outcome)
-        return outcome
+            failed = events.CheckpointFailed(step, error.message, error.remedy)
+            self._report(failed)
+            return failed
+        if committed is not None:
+            self._report(committed)
+            if committed.non_finite and not self._told_non_finite:
+                self._told_non_finite = True
+                self._tell_non_finite(committed)
+        return committed
 
     def _tell_non_finite(self, committed: events.CheckpointCommitted) -> None:
-        if self._told_non_finite:
-            return
-        self._told_non_finite = True
         infos = (manifest.info for manifest in self._catalog.manifests())
         finite_step = next((info.step for info in infos if not info.non_finite), -1)
         self._report(events.NonFiniteWeights(committed.step, committed.non_finite, finite_step))

@@ -5,7 +5,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +61,17 @@ class _Found(Frozen):
         return bytes(data)
 
 
+@dataclass(eq=False)
 class Pace:
     """Waits after each piece as long as the piece took, while nothing is urgent."""
 
-    def __init__(
-        self,
-        urgent: Callable[[], bool],
-        clock: Callable[[], float] = time.monotonic,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._urgent = urgent
-        self._clock = clock
-        self._wait = wait
-        self._since_seconds = clock()
-        self.waited_seconds = 0.0
+    _urgent: Callable[[], bool]
+    _clock: Callable[[], float] = time.monotonic
+    _wait: Callable[[float], None] = time.sleep
+    waited_seconds = 0.0
+
+    def __post_init__(self) -> None:
+        self._since_seconds = self._clock()
 
     def after_piece(self) -> None:
         took_seconds = self._clock() - self._since_seconds
