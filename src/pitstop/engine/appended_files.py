@@ -151,11 +151,15 @@ class AppendedFiles:
 
     def go_on(self, sizes: Mapping[str, int]) -> str:
         """Sets the files to these sizes, where the script goes on; why one cannot be, or empty."""
-        for path in sizes:
+        reasons = []
+        for path, size_bytes in sizes.items():
             if path in self._begun and path not in self._files:
                 self._note(path)
-        known = [(path, size) for path, size in sizes.items() if path in self._files]
-        return "; ".join(filter(None, (self._go_on(path, size) for path, size in known)))
+            if (file := self._files.get(path)) is not None:
+                reasons.append(self._settle(path))
+                most_bytes = min(size_bytes, file.earlier_bytes)
+                file.repeated_bytes = max(file.repeated_bytes, most_bytes)
+        return "; ".join(filter(None, reasons))
 
     def put_back(self, path: str) -> None:
         """Other code has made the file what it was at the saved state."""
@@ -187,11 +191,6 @@ class AppendedFiles:
             if same_bytes:
                 return False
         return self._skips
-
-    def _go_on(self, path: str, size_bytes: int) -> str:
-        file, reason = self._files[path], self._settle(path)
-        file.repeated_bytes = max(file.repeated_bytes, min(size_bytes, file.earlier_bytes))
-        return reason
 
     def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
         """What comes next of what earlier attempts have appended."""

@@ -46,6 +46,11 @@ class ReadBack(NamedTuple):
     weights: str = ""
     other: str = ""
 
+    @property
+    def own_resume(self) -> str:
+        """That the script has restored weights of an earlier attempt by itself, if it has."""
+        return OWN_RESUME.format(self.weights) if self.weights else ""
+
 
 class BegunAnew(NamedTuple):
     """A file of an earlier attempt that this one has emptied, replaced or removed."""
@@ -103,9 +108,7 @@ class EarlierFiles:
     def _note_opened(self, path: str, flags: int, frame: types.FrameType | None) -> None:
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
-        changed_seconds = file_access.changed_seconds(path)
-        is_told = self._is_changed(changed_seconds, path) or self._lacks_content(path)
-        if is_told and file_access.is_opened_by_script(frame):
+        if self._is_other(path) and file_access.is_opened_by_script(frame):
             self._tell(path)
 
     def _on_replaced(
@@ -165,9 +168,12 @@ class EarlierFiles:
             self._note_read(path)
         else:
             self._note_written(path)
-        is_changed = self._is_changed(file_access.changed_seconds(path), path)
-        if is_changed or self._lacks_content(path):
+        if self._is_other(path):
             self._tell(path)
+
+    def _is_other(self, path: str) -> bool:
+        is_changed = self._is_changed(file_access.changed_seconds(path), path)
+        return is_changed or self._lacks_content(path)
 
     # -- before a training -----------------------------------------------------------------
 
@@ -280,11 +286,6 @@ class EarlierFiles:
             for path, changed_seconds in self._read.items()
             if changed_seconds >= since_seconds and not path.startswith(run_dir)
         ]
-
-    def own_resume(self, attempt_dir: Path, began_seconds: float) -> str:
-        """That the script has restored weights of an earlier attempt by itself, if it has."""
-        weights = self.read_back(attempt_dir, began_seconds).weights
-        return OWN_RESUME.format(weights) if weights else ""
 
     # -- in a restored training --------------------------------------------------------------
 

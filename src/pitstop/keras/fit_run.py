@@ -182,7 +182,7 @@ class FitRun:
         self.position.epoch, self.position.step_in_epoch = epoch, 0
         if self.session.trainings.newest is None:
             began = began_seconds(self.session.attempt_dir)
-            self.doubt(EARLIER.own_resume(self.session.attempt_dir, began))
+            self.doubt(EARLIER.read_back(self.session.attempt_dir, began).own_resume)
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
         self.position.has_returned = True

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine import entropy
-from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
+from pitstop.engine.earlier_files import EARLIER, ReadBack
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.leaving import Refused, ending_threads
@@ -297,7 +297,7 @@ class Recorder:
         loop = self.loop = LiveLoop(session, self._registry, identity, self._closures)
         loop.data[FOUND] = dict(self._own.found)
         read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
-        alone = OWN_RESUME.format(read.weights) if read.weights else ""
+        alone = read.own_resume
         point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
             alone = self._repeat(loop, point, read)
