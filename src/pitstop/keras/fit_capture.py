@@ -24,11 +24,6 @@ class FitPosition:
     # the train function has; the callbacks after the step are still running
     has_returned: bool = False
 
-    @property
-    def step_reached(self) -> int:
-        """Steps computed, the one included whose callbacks are still running."""
-        return self.step + int(self.has_returned)
-
     def count(self, steps: int) -> None:
         self.step += steps
         self.step_in_epoch += steps
@@ -46,7 +41,7 @@ class FitPosition:
 
 
 def _not_restored(run: Any) -> list[str]:
-    generators = run.streams.lacks(run.objects.moved_generators())
+    generators = run.streams.script.lacks(run.objects.moved_generators())
     return [
         *run.structure.unverified,
         *run.objects.unverified,

@@ -189,13 +189,10 @@ def flags_of(model: Any) -> Flags:
 
 
 def set_flags(model: Any, flags: Flags) -> None:
-    layers, variables = _holders(model)
-    for layer, flag in zip(layers, flags["layers"], strict=True):
-        if layer.trainable is not flag:
-            layer.trainable = flag
-    for variable, flag in zip(variables, flags["variables"], strict=True):
-        if variable.trainable is not flag:
-            variable.trainable = flag
+    for held, name in zip(_holders(model), ("layers", "variables"), strict=True):
+        for each, flag in zip(held, flags[name], strict=True):
+            if each.trainable is not flag:
+                each.trainable = flag
 
 
 def _held(model: Any) -> list[tuple[Any, bool]]:

@@ -300,7 +300,9 @@ class Training:
         run = self.run
         if run is not None and run.model is model:
             at = run.position
-            self.session.report(stop_training.describe(frame, at.step_reached, at.epoch))
+            # The step included whose callbacks are still running.
+            step = at.step + at.has_returned
+            self.session.report(stop_training.describe(frame, step, at.epoch))
 
     def hidden_random_op(self, op_type: str) -> None:
         if self.run is not None:

@@ -114,30 +114,26 @@ class RandomStreams:
     """
 
     def __init__(self) -> None:
-        self._script = ScriptRandom()
+        self.script = ScriptRandom()
 
     def look(self, roots: Mapping[str, Any]) -> None:
-        self._script.look(roots, is_part_of_an_input)
+        self.script.look(roots, is_part_of_an_input)
 
     def capture(self) -> dict[str, Any]:
-        return {**capture(), "objects": self._script.capture()}
+        return {**capture(), "objects": self.script.capture()}
 
     def restore(self, state: dict[str, Any]) -> None:
         restore(state)
-        self._script.restore(state.get("objects", {}))
+        self.script.restore(state.get("objects", {}))
 
     def restore_unmoved(self, cut: dict[str, Any], before: dict[str, Any]) -> None:
         """After a replay: streams that are as they were `before` it are set to the cut."""
         self.restore(unmoved(cut, before, self.capture()))
 
-    def lacks(self, generators: Mapping[str, Any]) -> list[str]:
-        """Those of the names whose generators are not among the script's streams."""
-        return self._script.lacks(generators)
-
     def missing(self, state: dict[str, Any], before: dict[str, Any]) -> list[str]:
         """The script's generators that have drawn since `before`, and that it no longer has."""
         now, then = (each.get("objects", {}) for each in (state, before))
-        return [name for name in self._script.missing(now) if not same(now[name], then.get(name))]
+        return [name for name in self.script.missing(now) if not same(now[name], then.get(name))]
 
 
 def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

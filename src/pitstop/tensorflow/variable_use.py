@@ -20,7 +20,7 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
     for base in bases:
         for name in _READS:
             if name in vars(base):
-                told = behind if name == _WHOLE_READ else _nobody
+                told = behind if name == _WHOLE_READ else lambda *_: None
                 hook(base, name, _read(before, told))
 
     def skip(original: Original, generator: Any, variable: Any, delta: Any) -> Any:
@@ -65,7 +65,3 @@ def _read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> 
         return value
 
     return read
-
-
-def _nobody(_variable: Any, _value: Any) -> None:
-    """Ignores a read of a part."""

@@ -3,6 +3,7 @@
 import os
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,26 +93,20 @@ def make(node: Node, modules: Mapping[str, Any]) -> Any:
     return holder.make(node.kind, node.form)
 
 
+@dataclass(eq=False)
 class Refill:
     """One restoration."""
 
-    def __init__(
-        self,
-        library: Library,
-        modules: Mapping[str, Any],
-        names: Names,
-        baseline: Nodes,
-        now: Nodes,
-    ) -> None:
-        """Nothing is set yet; `baseline` are the nodes when the training began."""
-        self._library = library
-        self._modules = modules
-        self._names = names
-        self._baseline = baseline
-        self._now = now
-        self._live = names.objects()
+    _library: Library
+    _modules: Mapping[str, Any]
+    _names: Names
+    _baseline: Nodes  # when the training began
+    _now: Nodes
+
+    def __post_init__(self) -> None:
+        self._live = self._names.objects()
         self._has_made = False
-        contents = [node.content for node in baseline.values() if node.kind != "array"]
+        contents = [node.content for node in self._baseline.values() if node.kind != "array"]
         self._own_folders = [Path.cwd(), *(_absolute(text).parent for text in _paths(contents))]
 
     def all(self, wanted: Nodes) -> list[str]:
