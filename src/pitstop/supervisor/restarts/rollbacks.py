@@ -8,29 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import dropwhile, pairwise, takewhile
 
-from pitstop import journal
+from pitstop import events, journal
 from pitstop.errors import RunFolderUnwritable
-from pitstop.events import (
-    BatchDivided,
-    BuffersReduced,
-    DivisionRefused,
-    Event,
-    ExceptionRaised,
-    FitStarted,
-    NonFiniteLoss,
-    NonFiniteWeights,
-    Notice,
-    PrecisionReduced,
-    Restored,
-    RollbackRefused,
-    RolledBack,
-    TrainerExited,
-    WorkerDied,
-)
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.journal import Entry, events_of, of_last_attempt
 from pitstop.link.settings import MIXED_PRECISION, NOT_DIVIDED, Settings
-from pitstop.record import Frozen
 from pitstop.steps import has_grown
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder
@@ -49,15 +31,7 @@ _CLIP_NORM = 1.0
 _NEAR_STEPS = 50
 
 
-class _Target(Frozen):
-    """The state to go back to: a checkpoint with finite weights, or the beginning of the run."""
-
-    checkpoint: str = ""
-    step: int = 0
-    of_fit: bool = True
-
-
-def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
+def left_out(done: Iterable[events.RolledBack]) -> frozenset[int]:
     """The steps whose batches are left out.
 
     Where the weights are bad after a step, its own batch was bad, not the next one, even if the
@@ -71,7 +45,7 @@ def left_out(done: Iterable[RolledBack]) -> frozenset[int]:
     return frozenset(steps)
 
 
-def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) -> Settings:
+def altered(settings: Settings, done: Sequence[events.RolledBack], *, allowed: bool) -> Settings:
     rates: dict[int, float] = {}
     for each in done:
         rates = {min(step, each.to_step): rate for step, rate in rates.items()}
@@ -98,39 +72,44 @@ def altered(settings: Settings, done: Sequence[RolledBack], *, allowed: bool) ->
 
 
 def decide(
-    bad: NonFiniteLoss | NonFiniteWeights,
-    done: Sequence[RolledBack],
+    bad: events.NonFiniteLoss | events.NonFiniteWeights,
+    done: Sequence[events.RolledBack],
     entries: Iterable[CheckpointEntry],
     most: int,
-) -> RolledBack | RollbackRefused:
+) -> events.RolledBack | events.RollbackRefused:
     """What to do about the first bad number of an attempt; `entries`: checkpoints, newest first."""
     if len(done) >= most:
-        return RollbackRefused(f"it was already rolled back {len(done)} times (--rollbacks {most})")
+        return events.RollbackRefused(
+            f"it was already rolled back {len(done)} times (--rollbacks {most})"
+        )
     before_step = _before(bad, done)
-    target = _target(entries, before_step)
-    if not target.of_fit:
-        return RollbackRefused("this is a custom loop: only batches of model.fit can be skipped")
-    back = RolledBack(
-        bad.metric if isinstance(bad, NonFiniteLoss) else WEIGHTS,
+    checkpoint, to_step, of_fit = _target(entries, before_step)
+    if not of_fit:
+        return events.RollbackRefused(
+            "this is a custom loop: only batches of model.fit can be skipped"
+        )
+    back = events.RolledBack(
+        bad.metric if isinstance(bad, events.NonFiniteLoss) else WEIGHTS,
         bad.step,
-        target.checkpoint,
-        target.step,
+        checkpoint,
+        to_step,
         "look",
         len(done) + 1,
         most,
     )
-    if isinstance(bad, NonFiniteWeights):
+    if isinstance(bad, events.NonFiniteWeights):
         if any(each.action == "look" and each.step >= bad.step for each in done):
-            return RollbackRefused("the step that makes the weights bad was not found")
+            return events.RollbackRefused("the step that makes the weights bad was not found")
         return back
-    if before_step == bad.step and not _stays_bad(bad, left_out(done)):
+    stays_bad = left_out(done).issuperset(range(bad.step - _MOST_IN_A_ROW, bad.step))
+    if before_step == bad.step and not stays_bad:
         return dataclasses.replace(back, action="skip")
     return _gentler(bad, back, done)
 
 
 def _gentler(
-    bad: NonFiniteLoss, back: RolledBack, done: Sequence[RolledBack]
-) -> RolledBack | RollbackRefused:
+    bad: events.NonFiniteLoss, back: events.RolledBack, done: Sequence[events.RolledBack]
+) -> events.RolledBack | events.RollbackRefused:
     rate = 0.0 if bad.is_scheduled else bad.learning_rate
     grows = has_grown(bad.recent, bad.last_finite)
     before = [each.action for each in done]
@@ -139,7 +118,7 @@ def _gentler(
         return dataclasses.replace(back, action="clip")
     if not grows and done and done[-1].action in _GENTLER and done[-1].step == bad.step:
         again = f"the loss is not finite at step {bad.step} again"
-        return RollbackRefused(f"{again}; neither the batch nor the rate is the reason")
+        return events.RollbackRefused(f"{again}; neither the batch nor the rate is the reason")
     if rate:
         return dataclasses.replace(back, action="rate", learning_rate=rate * _RATE_FACTOR)
     rate_kept = "follows a schedule" if bad.is_scheduled else "is not known"
@@ -148,10 +127,12 @@ def _gentler(
         if bad.unclipped
         else "clipping the gradients did not help"
     )
-    return RollbackRefused(f"the learning rate {rate_kept}, and {unclipped}")
+    return events.RollbackRefused(f"the learning rate {rate_kept}, and {unclipped}")
 
 
-def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -> int:
+def _before(
+    bad: events.NonFiniteLoss | events.NonFiniteWeights, done: Sequence[events.RolledBack]
+) -> int:
     """The step that the state to go back to must lie before.
 
     What was saved while the losses grew is of no use; nor is the last target, if a lower rate did
@@ -160,21 +141,18 @@ def _before(bad: NonFiniteLoss | NonFiniteWeights, done: Sequence[RolledBack]) -
     last = done[-1] if done else None
     if last and last.action in _GENTLER and bad.step <= last.step + _NEAR_STEPS:
         return max(min(last.to_step, bad.step), 1)
-    if isinstance(bad, NonFiniteLoss) and has_grown(bad.recent, bad.last_finite):
+    if isinstance(bad, events.NonFiniteLoss) and has_grown(bad.recent, bad.last_finite):
         return max(bad.step - len(bad.recent) + 1, 1)
     return bad.step
 
 
-def _stays_bad(bad: NonFiniteLoss, skips: frozenset[int]) -> bool:
-    return all(bad.step - each in skips for each in range(1, _MOST_IN_A_ROW + 1))
-
-
-def _target(entries: Iterable[CheckpointEntry], before_step: int) -> _Target:
+def _target(entries: Iterable[CheckpointEntry], before_step: int) -> tuple[str, int, bool]:
+    """A checkpoint with finite weights, or the beginning of the run: name, step, if of a `fit`."""
     for each in entries:
         info = each.manifest.info if each.manifest else None
         if info and info.step < before_step and not info.non_finite:
-            return _Target(each.path.name, info.step, bool(info.identity))
-    return _Target()
+            return each.path.name, info.step, bool(info.identity)
+    return "", 0, True
 
 
 class Rollbacks:
@@ -185,17 +163,21 @@ class Rollbacks:
         self._most = most
         self._refused = False
 
-    def after(self, state: State, found: AttemptState, record: Callable[[Event], None]) -> bool:
+    def after(
+        self, state: State, found: AttemptState, record: Callable[[events.Event], None]
+    ) -> bool:
         by_others = state is State.STOPPED and found.stop_sources - {NAN_SOURCE}
         if not self._most or found.bad is None or by_others:
             return False
         catalog = Catalog(self._folder.checkpoints)
         entries = catalog.entries()
-        done = journal.events_of(journal.read(self._folder.journal).entries, RolledBack)
+        done = journal.events_of(journal.read(self._folder.journal).entries, events.RolledBack)
         decision = decide(found.bad, done, entries, self._most)
         if found.role is not None:
-            decision = RollbackRefused("it trains together with others, which would not roll back")
-        if isinstance(decision, RolledBack):
+            decision = events.RollbackRefused(
+                "it trains together with others, which would not roll back"
+            )
+        if isinstance(decision, events.RolledBack):
             back = decision
             newer = takewhile(lambda each: each.path.name != back.checkpoint, entries)
             bad = f"the {back.metric} were not finite"
@@ -205,9 +187,11 @@ class Rollbacks:
                     reason = f"The run was rolled back to step {back.to_step}: {bad}."
                     catalog.quarantine(each, reason)
             except RunFolderUnwritable as fault:
-                decision = RollbackRefused(f"a checkpoint cannot be set aside: {fault.message}")
+                decision = events.RollbackRefused(
+                    f"a checkpoint cannot be set aside: {fault.message}"
+                )
         record(decision)
-        self._refused = isinstance(decision, RollbackRefused)
+        self._refused = isinstance(decision, events.RollbackRefused)
         return not self._refused
 
     def exit_code(self, own: int) -> int:
@@ -215,7 +199,9 @@ class Rollbacks:
         return EXIT_FAILED if self._refused and own in (EXIT_COMPLETED, EXIT_STOPPED) else own
 
 
-Measure = BuffersReduced | PrecisionReduced | BatchDivided | DivisionRefused
+Measure = (
+    events.BuffersReduced | events.PrecisionReduced | events.BatchDivided | events.DivisionRefused
+)
 
 WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
 
@@ -230,49 +216,46 @@ _SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets t
 def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
     """Whether the last attempt failed for want of memory, its data workers included."""
     own = of_last_attempt(entries)
-    kills = sum(each.oom_kills or 0 for each in events_of(own, TrainerExited))
-    died = any(each.signal == "SIGKILL" for each in events_of(own, WorkerDied))
+    kills = sum(each.oom_kills or 0 for each in events_of(own, events.TrainerExited))
+    died = any(each.signal == "SIGKILL" for each in events_of(own, events.WorkerDied))
     return cause in WANT_OF_MEMORY or (died and kills > 0)
 
 
 def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = False) -> Measure:
     own = of_last_attempt(entries)
-    exits = events_of(own, TrainerExited)
-    fits = events_of(own, FitStarted)
+    exits = events_of(own, events.TrainerExited)
+    fits = events_of(own, events.FitStarted)
     held = fits[-1].large_buffers if fits and cause != "gpu_oom" else []
     phase = _phase(own)
-    if held and phase in _READING and not events_of(entries, BuffersReduced):
-        return BuffersReduced(cause, exits[-1].step + 1, held)
+    if held and phase in _READING and not events_of(entries, events.BuffersReduced):
+        return events.BuffersReduced(cause, exits[-1].step + 1, held)
     if phase not in _STEPPING:
-        return DivisionRefused("memory ran out outside a training step")
-    begun = max((each.step for each in events_of(own, Restored)), default=0)
+        return events.DivisionRefused("memory ran out outside a training step")
+    begun = max((each.step for each in events_of(own, events.Restored)), default=0)
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
         shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
         kept = (f"; {shuffled[0]} keeps its buffer, to keep the order") if shuffled else ""
         grew = f"memory use grew for {steps} steps: the batch is not the reason"
-        return DivisionRefused(grew + kept)
-    if _gets_further([*_divided_at(entries), exits[-1].step + 1]):
-        return DivisionRefused("memory lasts for more steps each time: the batch is not the reason")
-    if lowers_precision and not events_of(entries, PrecisionReduced):
-        return PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
-    if all(each.is_loop for each in events_of(entries, FitStarted)):
-        return DivisionRefused("this is a custom loop: only batches of model.fit can be divided")
+        return events.DivisionRefused(grew + kept)
+    # A step that fits once fits again; what runs out later each time is filled by something.
+    failed = [*(each.step for each in events_of(entries, events.BatchDivided)), exits[-1].step + 1]
+    if len(failed) > _MOST_FURTHER and all(step < later for step, later in pairwise(failed)):
+        return events.DivisionRefused(
+            "memory lasts for more steps each time: the batch is not the reason"
+        )
+    if lowers_precision and not events_of(entries, events.PrecisionReduced):
+        return events.PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
+    if all(each.is_loop for each in events_of(entries, events.FitStarted)):
+        return events.DivisionRefused(
+            "this is a custom loop: only batches of model.fit can be divided"
+        )
     return _division(cause, exits[-1].step + 1, own, 2 * batch_parts(entries))
-
-
-def _divided_at(entries: Sequence[Entry]) -> list[int]:
-    return [each.step for each in events_of(entries, BatchDivided)]
-
-
-def _gets_further(steps: list[int]) -> bool:
-    """A step that fits once fits again; what runs out later each time is filled by something."""
-    return len(steps) > _MOST_FURTHER and all(step < later for step, later in pairwise(steps))
 
 
 def _phase(own: Sequence[Entry]) -> str:
     """Where the attempt failed; a script that ends by an exception has left its training then."""
-    raised, exits = events_of(own, ExceptionRaised), events_of(own, TrainerExited)
+    raised, exits = events_of(own, events.ExceptionRaised), events_of(own, events.TrainerExited)
     if not exits:
         return ""
     if raised and not exits[-1].signal:
@@ -282,9 +265,9 @@ def _phase(own: Sequence[Entry]) -> str:
 
 def _division(
     cause: str, step: int, own: Sequence[Entry], parts: int
-) -> BatchDivided | DivisionRefused:
-    if any(each.code == NOT_DIVIDED for each in events_of(own, Notice)):
-        return DivisionRefused("its batches cannot be computed in parts")
+) -> events.BatchDivided | events.DivisionRefused:
+    if any(each.code == NOT_DIVIDED for each in events_of(own, events.Notice)):
+        return events.DivisionRefused("its batches cannot be computed in parts")
     if parts > MOST_PARTS:
-        return DivisionRefused(f"even 1/{MOST_PARTS} of a batch needs too much memory")
-    return BatchDivided(cause, step, parts)
+        return events.DivisionRefused(f"even 1/{MOST_PARTS} of a batch needs too much memory")
+    return events.BatchDivided(cause, step, parts)
