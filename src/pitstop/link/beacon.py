@@ -79,7 +79,7 @@ class Stop(enum.IntEnum):
 
 
 class Progress(Frozen):
-    """The trainer's position as last written."""
+    """The trainer's position as last written; its fields are in the order of `Beacon.progress`."""
 
     step: int  # steps completed over the whole run; `step_in_epoch` in the current epoch
     epoch: int
@@ -230,25 +230,13 @@ class Beacon:
         return Phase(word) if word in _PHASES else Phase.STARTING
 
     def progress(self) -> Progress:
-        step, epoch, step_in_epoch, boundary_ns, loss = _POSITION.unpack_from(
-            self.page, _AT_POSITION
+        fields = (
+            *_POSITION.unpack_from(self.page, _AT_POSITION),
+            self.phase(),
+            *_PLAN.unpack_from(self.page, _AT_PLAN),
+            *_REAL.unpack_from(self.page, _AT_STEP_SECONDS),
+            *_SIGNED.unpack_from(self.page, _AT_SNAPSHOT_STEP),
+            *_REPLAY.unpack_from(self.page, _AT_REPLAY),
+            *_WORD.unpack_from(self.page, _AT_PULSES),
         )
-        fit, epochs, steps_per_epoch = _PLAN.unpack_from(self.page, _AT_PLAN)
-        replay_step, replayed, to_replay = _REPLAY.unpack_from(self.page, _AT_REPLAY)
-        return Progress(
-            step=step,
-            epoch=epoch,
-            step_in_epoch=step_in_epoch,
-            boundary_ns=boundary_ns,
-            loss=loss,
-            phase=self.phase(),
-            fit=fit,
-            epochs=epochs,
-            steps_per_epoch=steps_per_epoch,
-            step_seconds=_REAL.unpack_from(self.page, _AT_STEP_SECONDS)[0],
-            snapshot_step=_SIGNED.unpack_from(self.page, _AT_SNAPSHOT_STEP)[0],
-            replay_step=replay_step,
-            replayed_batches=replayed,
-            batches_to_replay=to_replay,
-            pulses=_WORD.unpack_from(self.page, _AT_PULSES)[0],
-        )
+        return Progress(*fields)
