@@ -104,14 +104,7 @@ class MemberOutput(OutputPipes):
         self._prefix = prefix.encode()
         self._terminal = terminal
         for channel in our_channels():
-            source, sink = os.pipe()
-            thread = threading.Thread(
-                target=self._copy,
-                args=(source, channel.targets[0]),
-                name="pitstop-member",
-                daemon=True,
-            )
-            self._add(channel, sink, thread)
+            self._add(channel, *os.pipe(), "pitstop-member")
 
     def _copy(self, source: int, target: int) -> None:
         with os.fdopen(source, "rb") as pipe:
@@ -167,12 +160,11 @@ class MemberProcess:
 
     def hand_on(self) -> bool:
         """Sends what was not heard yet, unless it would die of it; whether nothing is left."""
-        while self._unheard and self.end is None and self._listens(self._unheard[0]):
+        while self._unheard and self.end is None:
+            if not all(heeds(self.pid, each) for each in (_LAST_HEEDED, self._unheard[0])):
+                break
             own_process.send(self._unheard.pop(0), [self.pid])
         return not self._unheard
-
-    def _listens(self, number: signal.Signals) -> bool:
-        return all(heeds(self.pid, each) for each in (_LAST_HEEDED, number))
 
     @property
     def phase(self) -> str:

@@ -11,6 +11,7 @@ import stat
 import struct
 import termios
 import threading
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from pitstop.masking import Masker
@@ -135,7 +136,7 @@ def _open_channel(channel: Channel) -> tuple[int, int]:
     return source, sink
 
 
-class OutputPipes:
+class OutputPipes(ABC):
     """What a process writes into, and the threads that copy it from there."""
 
     def __init__(self) -> None:
@@ -158,9 +159,15 @@ class OutputPipes:
             if thread.ident is not None:
                 thread.join(_CLOSE_SECONDS)
 
-    def _add(self, channel: Channel, sink: int, thread: threading.Thread) -> None:
+    def _add(self, channel: Channel, source: int, sink: int, name: str) -> None:
+        words = (source, channel.targets[0])
         self._ends.update(dict.fromkeys(channel.targets, sink))
-        self._threads.append(thread)
+        self._threads.append(
+            threading.Thread(target=self._copy, args=words, name=name, daemon=True)
+        )
+
+    @abstractmethod
+    def _copy(self, source: int, target: int) -> None: ...
 
 
 class Tee(OutputPipes):
@@ -172,12 +179,7 @@ class Tee(OutputPipes):
         self._screen = screen
         self._terminals = [source for channel, source, _ in ends if channel.terminal]
         for channel, source, sink in ends:
-            target = channel.targets[0]
-            name = f"pitstop-output-{target}"
-            copying = threading.Thread(
-                target=self._copy, args=(source, target), name=name, daemon=True
-            )
-            self._add(channel, sink, copying)
+            self._add(channel, source, sink, f"pitstop-output-{channel.targets[0]}")
 
     def resize(self, size: os.terminal_size | None) -> None:
         if size is None:
