@@ -54,6 +54,6 @@ def test_a_disk_that_does_not_answer_has_no_point() -> None:
 
 
 def test_gpus_are_told_apart() -> None:
-    assert values(series.gpu_memory([SAMPLE], 0)) == [10.0]
-    assert values(series.gpu_utilization([SAMPLE], 0)) == [0.9]
-    assert series.gpu_memory([SAMPLE], 1) == ()
+    assert values(series.of_gpu([SAMPLE], 0, "used_bytes")) == [10.0]
+    assert values(series.of_gpu([SAMPLE], 0, "utilization")) == [0.9]
+    assert series.of_gpu([SAMPLE], 1, "used_bytes") == ()

@@ -18,12 +18,6 @@ _MOST_CHARACTERS = 60
 _WORDS = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text(encoding="utf-8"))
 
 
-def likely_reasons(found: Comparison) -> tuple[Reason, ...]:
-    if found.same and not found.disagreements:
-        return ()
-    return tuple(reason for rule in RULES if (reason := rule(found)) is not None)
-
-
 def _reason(reason_id: str, **values: object) -> Reason:
     words = _WORDS[reason_id]
     return Reason(reason_id, words["text"].format(**values), words["advice"])
@@ -181,7 +175,9 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = difference.measu
         ),
         environment=(*commands, *fingerprint.compare(a.environment, b.environment)),
     )
-    return replace(found, reasons=likely_reasons(found))
+    if found.same and not found.disagreements:
+        return found
+    return replace(found, reasons=tuple(filter(None, (rule(found) for rule in RULES))))
 
 
 def _command(run: RunRecord) -> str:
@@ -236,10 +232,12 @@ def _checkpoint_difference(
 
 
 def _tensor_differences(one: Saved, other: Saved, measure: Measure) -> tuple[TensorDifference, ...]:
-    unequal = _differing_tensors(one, other)
-    measured = [_describe(name, one, other, measure) for name in unequal[:MOST_MEASURED]]
-    rest = [TensorDifference(name, _kind(name, one, other)) for name in unequal[MOST_MEASURED:]]
-    return (*measured, *rest)
+    unequal = {name: _kind(name, one, other) for name in _differing_tensors(one, other)}
+    measured = [name for name in [*unequal][:MOST_MEASURED] if unequal[name] == "values"]
+    return tuple(
+        measure(name, one, other) if name in measured else TensorDifference(name, kind)
+        for name, kind in unequal.items()
+    )
 
 
 def _differing_tensors(one: Saved, other: Saved) -> list[str]:
@@ -261,11 +259,6 @@ def _kind(name: str, one: Saved, other: Saved) -> str:
     if (before.dtype, before.shape) != (after.dtype, after.shape):
         return "dtype or shape"
     return "" if before.xxh3_64 == after.xxh3_64 else "values"
-
-
-def _describe(name: str, one: Saved, other: Saved, measure: Measure) -> TensorDifference:
-    kind = _kind(name, one, other)
-    return measure(name, one, other) if kind == "values" else TensorDifference(name, kind)
 
 
 def _side(run: RunRecord) -> difference.ComparedSide:

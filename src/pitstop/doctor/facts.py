@@ -1,6 +1,5 @@
 """What there is on this machine, looked at once."""
 
-import fcntl
 import importlib.util
 import json
 import os
@@ -23,6 +22,7 @@ from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
 from pitstop.observation.observer import read_limits
 from pitstop.record import Frozen
+from pitstop.store.filesystem import set_direct
 
 _PATIENCE_SECONDS = 120.0
 _PROGRAM = """
@@ -170,13 +170,7 @@ def _try_disk(folder: Path) -> tuple[bool, bool]:
         except OSError:
             hard_links = False
         with path.open("wb") as file:
-            try:
-                flags = fcntl.fcntl(file, fcntl.F_GETFL)
-                fcntl.fcntl(file, fcntl.F_SETFL, flags | os.O_DIRECT)
-                direct = True
-            except OSError:
-                direct = False
-    return hard_links, direct
+            return hard_links, set_direct(file.fileno(), direct=True)
 
 
 def _scheduler(environment: Mapping[str, str]) -> Scheduler | None:

@@ -40,7 +40,10 @@ def with_absolute_script(command: Sequence[str], folder: Path) -> tuple[str, ...
 def files_to_copy(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Files that the command names relative to this folder, but for the script."""
     words = command[_script_index(command, folder) + 1 :]
-    return tuple(word for word in words if _is_inside(word) and _is_file(folder / word))
+    below = (
+        each for each in words if not Path(each).is_absolute() and ".." not in Path(each).parts
+    )
+    return tuple(word for word in below if _is_file(folder / word))
 
 
 def _script_index(command: Sequence[str], folder: Path) -> int:
@@ -64,8 +67,3 @@ def _is_file(path: Path) -> bool:
     except OSError:
         # A word that is no path, and too long for one.
         return False
-
-
-def _is_inside(word: str) -> bool:
-    path = Path(word)
-    return not path.is_absolute() and ".." not in path.parts

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from pitstop.flight.sample import GpuSample, Sample
+from pitstop.flight.sample import Sample
 from pitstop.record import Frozen
 
 _NORMAL_95 = 1.96
@@ -96,12 +96,13 @@ def disk_free(samples: Sequence[Sample], mount: str) -> Series:
     return _series(samples, free)
 
 
-def gpu_memory(samples: Sequence[Sample], index: int) -> Series:
-    return _gpu(samples, index, lambda each: each.used_bytes)
+def of_gpu(samples: Sequence[Sample], index: int, name: str) -> Series:
+    """One field of a `GpuSample`."""
 
+    def value(sample: Sample) -> float | None:
+        return next((getattr(gpu, name) for gpu in sample.gpus if gpu.index == index), None)
 
-def gpu_utilization(samples: Sequence[Sample], index: int) -> Series:
-    return _gpu(samples, index, lambda each: each.utilization)
+    return _series(samples, value)
 
 
 def _series(samples: Sequence[Sample], value: Callable[[Sample], float | None]) -> Series:
@@ -111,15 +112,6 @@ def _series(samples: Sequence[Sample], value: Callable[[Sample], float | None]) 
         for time, known in found
         if known is not None and math.isfinite(known)
     )
-
-
-def _gpu(
-    samples: Sequence[Sample], index: int, value: Callable[[GpuSample], float | None]
-) -> Series:
-    def of_sample(sample: Sample) -> float | None:
-        return next((value(gpu) for gpu in sample.gpus if gpu.index == index), None)
-
-    return _series(samples, of_sample)
 
 
 def _rates(samples: Sequence[Sample], count: Callable[[Sample], float | None]) -> Series:

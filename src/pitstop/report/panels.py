@@ -143,8 +143,7 @@ def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:
     yield _shares("cpu", "Processors", _series("trainer, 100% is one", series.cpu_share(samples)))
     gpus = sorted({gpu.index for each in samples for gpu in each.gpus})[:_MOST_GPUS]
     yield _gpu_memory(samples, gpus)
-    used = (_series(f"GPU {index}", series.gpu_utilization(samples, index)) for index in gpus)
-    yield _shares("gpu", "GPU", *used)
+    yield _shares("gpu", "GPU", *_of_gpus(samples, gpus, "utilization"))
     yield _learning_rate(samples)
     yield _disks(samples)
     yield _open_files(samples)
@@ -168,7 +167,7 @@ def _memory(samples: Sequence[Sample]) -> Panel:
 
 
 def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:
-    lines = tuple(_series(f"GPU {index}", series.gpu_memory(samples, index)) for index in gpus)
+    lines = tuple(_of_gpus(samples, gpus, "used_bytes"))
     totals = [gpu.total_bytes for gpu in samples[-1].gpus if gpu.total_bytes is not None]
     limit = float(min(totals)) if totals else None
     return Panel(timeline.GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
@@ -200,6 +199,10 @@ def _open_files(samples: Sequence[Sample]) -> Panel:
     lines = (_series("of the trainer", points),) if is_near else ()
     most = None if limit is None else float(limit)
     return Panel(timeline.OPEN_FILES, "Open files", Unit.COUNT, lines, most, "limit")
+
+
+def _of_gpus(samples: Sequence[Sample], gpus: Sequence[int], name: str) -> Iterator[Series]:
+    return (_series(f"GPU {index}", series.of_gpu(samples, index, name)) for index in gpus)
 
 
 def _shares(panel_id: str, title: str, *lines: Series) -> Panel:

@@ -41,7 +41,7 @@ class Filesystem:
         not a multiple of `BLOCK_BYTES`.  What is refused (tmpfs, some of FUSE) goes the usual way.
         """
         straight = data[: len(data) - len(data) % BLOCK_BYTES]
-        if straight and _set_direct(fd, direct=True):
+        if straight and set_direct(fd, direct=True):
             try:
                 while straight:
                     straight = straight[os.write(fd, straight) :]
@@ -49,7 +49,7 @@ class Filesystem:
                 if error.errno != errno.EINVAL:
                     raise
             finally:
-                _set_direct(fd, direct=False)
+                set_direct(fd, direct=False)
             data = data[len(data) - len(data) % BLOCK_BYTES - len(straight) :]
         position_bytes, size_bytes = os.lseek(fd, 0, os.SEEK_CUR), len(data)
         Filesystem.write(self, fd, data)
@@ -80,7 +80,7 @@ class Filesystem:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _set_direct(fd: int, *, direct: bool) -> bool:
+def set_direct(fd: int, *, direct: bool) -> bool:
     """Turns O_DIRECT on or off for a descriptor; whether the file system took it."""
     flags = fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_DIRECT
     try:
