@@ -153,13 +153,9 @@ def advice_of(evidence: Evidence, cause: CauseId) -> tuple[str, ...]:
     if cause not in _REFUSED or raised is None or evidence.is_bare_log:
         return ()
     gpus = _gpus(evidence) if cause == "gpu_oom" else ()
-    return (*about_memory(raised.message, _batch_size(evidence)), *gpus)
-
-
-def _batch_size(evidence: Evidence) -> int | None:
     fit = evidence.open_fit or evidence.last(events.FitStarted)
     size = fit.data.get("batch_size") if fit else None
-    return size if isinstance(size, int) else None
+    return (*about_memory(raised.message, size if isinstance(size, int) else None), *gpus)
 
 
 def _gpus(evidence: Evidence) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, Worker
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
+_STDLIB = "/lib/python3"
 _STILL_STOOD = 0.45
 _USED_UP_THE_TIME = 0.993  # above what any rule says of the time limit itself
 
@@ -102,14 +103,11 @@ def _seen(stalled: TrainingStalled) -> tuple[EvidenceItem, ...]:
     items = [EvidenceItem("watchdog", f"no progress for {stalled.seconds:.0f} s{action}")]
     items += [EvidenceItem("data worker", worker) for worker in stalled.workers]
     if stalled.stack:
-        items.append(EvidenceItem("stack", "\n".join(_telling(stalled.stack))))
+        own = [each for each in stalled.stack if "site-packages" in each or _STDLIB not in each]
+        shown = map(phrases.shorten, (own or stalled.stack)[:_MOST_LINES])
+        items.append(EvidenceItem("stack", "\n".join(shown)))
     if stalled.stacks_file:
         items.append(EvidenceItem("stacks", f"of all Python threads: {stalled.stacks_file}"))
     if stalled.threads:
         items.append(EvidenceItem("kernel", stalled.threads[0]))
     return tuple(items)
-
-
-def _telling(stack: list[str]) -> list[str]:
-    others = [line for line in stack if "site-packages" in line or "/lib/python3" not in line]
-    return [phrases.shorten(line) for line in (others or stack)[:_MOST_LINES]]

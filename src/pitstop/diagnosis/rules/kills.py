@@ -83,7 +83,8 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if evidence.signalled_itself:
         return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
-    usage = _flight(evidence) or _memory(ended)
+    peak = _usage(ended).strip(" :")
+    usage = _flight(evidence) or ((EvidenceItem("memory", peak),) if peak else ())
     seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
     # Where much memory was left, it was no kill for memory, even if the kernel shows nothing.
     is_open = _is_blind(ended) and not (evidence.memory and evidence.memory.is_ample)
@@ -161,11 +162,6 @@ def _counter(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
         return ()
     text = f"processes of the cgroup killed for memory during the attempt: {ended.oom_kills}"
     return (EvidenceItem("memory cgroup", text),)
-
-
-def _memory(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
-    usage = _usage(ended)
-    return (EvidenceItem("memory", usage.strip(" :")),) if usage else ()
 
 
 def _usage(ended: events.TrainerExited) -> str:

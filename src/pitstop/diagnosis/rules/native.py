@@ -82,7 +82,9 @@ def crash_signal_sent(evidence: Evidence) -> Finding | None:
     """The signal of a crash, without a crash: the kernel, which logs crashes, logged none then."""
     if not _was_sent(evidence):
         return None
-    logged = EvidenceItem("kernel log", f"no process crashed {_looked_at(evidence)}")
+    others = evidence.exit is not None and evidence.exit.kernel_faults
+    since = "since the trainer's last step" if others else "during the attempt"
+    logged = EvidenceItem("kernel log", f"no process crashed {since}")
     seen = (evidence.ended_by_signal, logged)
     return tell("crash_signal_sent", seen, signal=evidence.signal)
 
@@ -93,11 +95,6 @@ def _was_sent(evidence: Evidence) -> bool:
     if ended is None or ended.kernel_faults is None or _possible_faults(ended):
         return False
     return evidence.signal in _FAULTS and not _FATAL.search(evidence.output)
-
-
-def _looked_at(evidence: Evidence) -> str:
-    others = evidence.exit is not None and evidence.exit.kernel_faults
-    return "since the trainer's last step" if others else "during the attempt"
 
 
 def native_crash(evidence: Evidence) -> Finding | None:
