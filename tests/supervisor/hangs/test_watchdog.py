@@ -21,7 +21,6 @@ from pitstop.supervisor.hangs.watchdog import (
     may_end,
     patience_seconds,
     see,
-    without_worker,
 )
 
 AFTER = 60.0
@@ -101,7 +100,9 @@ def test_a_dead_worker_makes_impatient_where_input_is_drawn() -> None:
     lost = replace(TRAINING, worker_died=True)
     assert overdue_after(lost) == watchdog.WORKER_SECONDS
     assert overdue_after(replace(lost, phase=Phase.SAVING)) == 300
-    assert not is_overdue(without_worker(watched(*silent(lost, 30))), AFTER)
+    silence = watched(*silent(lost, 30))
+    assert is_overdue(silence, AFTER)
+    assert not is_overdue(replace(silence, last=TRAINING), AFTER)
 
 
 def test_a_suspended_process_and_no_floor_are_never_overdue() -> None:

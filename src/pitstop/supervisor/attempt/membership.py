@@ -76,7 +76,8 @@ class Membership:
     def begin(self) -> None:
         if self._cluster.part is not None and not self._watched:
             self._watched = True
-            self._resources.event_loop.watch(self._cluster.part, self._hear)
+            heard = self._cluster.heard
+            self._resources.event_loop.watch(self._cluster.part, lambda: self._tell(heard()))
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         try:
@@ -210,13 +211,12 @@ class Membership:
         if self._watched and self._cluster.part is not None:
             self._resources.event_loop.forget(self._cluster.part)
 
-    def _hear(self) -> Iterator[Occurrence]:
-        return self._tell(self._cluster.heard())
-
     def _tell(self, heard: Iterable[events.Event]) -> Iterator[Occurrence]:
         for event in heard:
-            if isinstance(event, events.MemberReleased) and self._outlives(event):
-                continue
+            is_lost = isinstance(event, events.MemberReleased) and event.outcome == "lost"
+            is_over = self._cluster.over_seconds >= 0 and not self._resources.attempt_state.role
+            if is_lost and is_over:
+                continue  # The leader left when its training had completed: the script goes on.
             if isinstance(event, events.StopRequested):
                 yield StopAsked(event)
             else:
@@ -224,11 +224,6 @@ class Membership:
             self._lost = self._lost_with(event) or self._lost
             if isinstance(event, events.MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
-
-    def _outlives(self, event: events.MemberReleased) -> bool:
-        """Whether the leader left when its training had completed: then the script goes on."""
-        is_over = event.outcome == "lost" and self._cluster.over_seconds >= 0
-        return is_over and self._resources.attempt_state.role is None
 
     def _lost_with(self, event: events.Event) -> _LostMember | None:
         """The member without which TensorFlow cannot go on.

@@ -126,8 +126,9 @@ class HangMonitor:
         elif not watchdog.is_overdue(self._silence, self._policy.after_seconds):
             self._question.withdraw()
         else:
-            title = _title(self._silence, progress)
-            answer = self._question.ask(pid, family.tree_of(pid), title)
+            when, phase = time.strftime("%Y-%m-%d %H:%M:%S"), progress.phase.name.lower()
+            silent = f"no progress for {self._silence.seconds:.0f} s at step {progress.step}"
+            answer = self._question.ask(pid, family.tree_of(pid), f"{when}, {silent}, {phase}")
             if answer is not None:
                 told = _Notified(now_seconds, self._silence.seconds)
                 return self._tell(told, pid, progress, answer)
@@ -165,9 +166,8 @@ class HangMonitor:
         last = self._silence.last
         if last is None or not last.worker_died or found.doing in ("worker", "input", "step"):
             return False
-        return not watchdog.is_overdue(
-            watchdog.without_worker(self._silence), self._policy.after_seconds
-        )
+        without = replace(self._silence, last=replace(last, worker_died=False))
+        return not watchdog.is_overdue(without, self._policy.after_seconds)
 
 
 def _epoch_of(progress: Progress) -> int:
@@ -188,9 +188,3 @@ def _mark(progress: Progress) -> tuple[int, ...]:
 def _describe(event: WorkerDied) -> str:
     how = f"ended by {event.signal}" if event.signal else f"exit code {event.exit_code}"
     return f"process {event.pid}, {how}"
-
-
-def _title(silence: IdleTime, progress: Progress) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%S")
-    phase = progress.phase.name.lower()
-    return f"{when}, no progress for {silence.seconds:.0f} s at step {progress.step}, {phase}"

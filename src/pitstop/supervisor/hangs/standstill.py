@@ -53,7 +53,6 @@ def judge(evidence: HangEvidence) -> Standstill:
         or _stopped(evidence)
         or _device(evidence)
         or _exit(evidence, main)
-        or _restoring(evidence, main)
         or _saving(evidence, main)
         or _callback(main)
         or _dead_worker(evidence)
@@ -67,17 +66,14 @@ def judge(evidence: HangEvidence) -> Standstill:
 def _person(evidence: HangEvidence, main: Stack) -> Standstill | None:
     if any(main.has(part) for part in _DEBUGGERS):
         return Standstill("person", "in a debugger")
-    if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS) and _is_prompt(evidence, main):
+    runs_nothing = bool(evidence.stacks) and not main.frames
+    is_prompt = runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
+    if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS) and is_prompt:
         return Standstill("person", "at a prompt")
     first = evidence.threads[0] if evidence.threads else None
     if first and first.file.startswith(_TERMINAL) and first.state == "S":
         return Standstill("person", "waiting for the terminal")
     return None
-
-
-def _is_prompt(evidence: HangEvidence, main: Stack) -> bool:
-    runs_nothing = bool(evidence.stacks) and not main.frames
-    return runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
 
 
 def _stopped(evidence: HangEvidence) -> Standstill | None:
@@ -115,13 +111,9 @@ def _exit(evidence: HangEvidence, main: Stack) -> Standstill | None:
     return Standstill("exit", f"the script has ended, but one of its threads has not{_at(others)}")
 
 
-def _restoring(evidence: HangEvidence, main: Stack) -> Standstill | None:
-    if evidence.phase is not Phase.RESTORING:
-        return None
-    return Standstill("restore", f"saved state is being restored{_at(main.users_frame)}")
-
-
 def _saving(evidence: HangEvidence, main: Stack) -> Standstill | None:
+    if evidence.phase is Phase.RESTORING:
+        return Standstill("restore", f"saved state is being restored{_at(main.users_frame)}")
     if evidence.phase is Phase.SAVING or any(main.has(part) for part in _SAVING):
         return Standstill("save", "a checkpoint is being taken")
     return None

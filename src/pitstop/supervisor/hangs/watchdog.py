@@ -130,11 +130,6 @@ def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
     return _is_paced(look) and silence.seconds >= _BUSY_FACTOR * max(patience, after_seconds)
 
 
-def without_worker(silence: IdleTime) -> IdleTime:
-    last = silence.last
-    return silence if last is None else replace(silence, last=replace(last, worker_died=False))
-
-
 def may_end(phase: Phase, doing: str) -> bool:
     """Whether a standstill there is ground enough to end the trainer.
 

@@ -169,9 +169,9 @@ class AdoptedProcess(WatchedProcess):
 
     def collect(self) -> None:
         self.gone = True
-        status = _status_of_zombie(self.pid)
-        if status is None:
-            status = _status_of_reaped(self._pidfd)
+        fields = stat_fields(read_text(f"/proc/{self.pid}/stat"))
+        is_zombie = bool(fields) and fields[0] == "Z"
+        status = int(fields[_EXIT_CODE_FIELD]) if is_zombie else _status_of_reaped(self._pidfd)
         if status is not None:
             self.exit = Exit(self.pid, status, None)
 
@@ -197,11 +197,6 @@ class KernelProcess(AdoptedProcess):
 
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         self.let_go()
-
-
-def _status_of_zombie(pid: int) -> int | None:
-    fields = stat_fields(read_text(f"/proc/{pid}/stat"))
-    return int(fields[_EXIT_CODE_FIELD]) if fields and fields[0] == "Z" else None
 
 
 def _status_of_reaped(pidfd: int) -> int | None:

@@ -133,15 +133,11 @@ def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
     if invocation.kind is InvocationKind.SCRIPT:
         first = (invocation.target,)
     elif invocation.kind is InvocationKind.MODULE:
-        first = _module_files(invocation.target)
+        path = invocation.target.replace(".", os.sep)
+        first = (f"{path}.py", f"{path}{os.sep}__main__.py")
     words = (*first, *invocation.arguments)
     paths = (folder / word for word in words)
     return next((path for path in paths if _is_file(path, _LARGEST_SCRIPT_BYTES)), None)
-
-
-def _module_files(module: str) -> tuple[str, ...]:
-    path = module.replace(".", os.sep)
-    return (f"{path}.py", f"{path}{os.sep}__main__.py")
 
 
 def _is_file(path: Path, most_bytes: int) -> bool:

@@ -125,13 +125,15 @@ class History(Frozen):
         started = last_of(entries, events.AttemptStarted)
         connected = last_of(entries, events.TrainerConnected)
         committed = last_of(entries, events.CheckpointCommitted)
+        fits = [each.event for each in entries if isinstance(each.event, _FITS)]
+        last = fits[-1] if fits else None
         return cls(
             reached_step=reached_step(entries),
             environment=started.environment if started else {},
             versions=_all_versions(connected) if connected else {},
             save_seconds=committed.seconds if committed else 0.0,
             epochs=tuple(events_of(entries, events.EpochEnded)),
-            trains=_trains(entries),
+            trains=isinstance(last, events.FitStarted) and not last.is_loop,
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, events.RolledBack)),
@@ -150,11 +152,6 @@ class History(Frozen):
         self, event: events.TrainerConnected
     ) -> tuple[events.EnvironmentChanged, ...]:
         return fingerprint.compare(self.versions, _all_versions(event))
-
-
-def _trains(entries: Sequence[Entry]) -> bool:
-    fits = [each.event for each in entries if isinstance(each.event, _FITS)]
-    return bool(fits) and isinstance(fits[-1], events.FitStarted) and not fits[-1].is_loop
 
 
 def _doubt(entries: Sequence[Entry]) -> str:

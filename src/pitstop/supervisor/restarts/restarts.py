@@ -128,16 +128,14 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
     return len(failures) - first
 
 
-def _is_failed_read(entries: Sequence[Entry]) -> bool:
-    raised = journal.events_of(journal.of_last_attempt(entries), events.ExceptionRaised)
-    return any(FAILED_READ in each.message for each in raised)
-
-
-def _signalled_itself(entries: Sequence[Entry]) -> bool:
+def _failure(cause: str, step: int, entries: Sequence[Entry]) -> AttemptFailure:
     last = journal.of_last_attempt(entries)
+    raised = journal.events_of(last, events.ExceptionRaised)
+    may_pass = any(FAILED_READ in each.message for each in raised)
     signals = {each.signal for each in journal.events_of(last, events.TrainerExited)}
     calls = journal.events_of(last, events.ExitCalled)
-    return any(each.how in events.SIGNALLING and each.code in signals for each in calls)
+    by_itself = any(each.how in events.SIGNALLING and each.code in signals for each in calls)
+    return AttemptFailure(cause, step, may_pass, by_itself)
 
 
 class Restarts:
@@ -178,9 +176,7 @@ class Restarts:
                 return 0.0
         if not self._policy.most:
             return None
-        failure = AttemptFailure(
-            cause, step, _is_failed_read(entries), by_itself=_signalled_itself(entries)
-        )
+        failure = _failure(cause, step, entries)
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds

@@ -213,7 +213,8 @@ def admit(request: RunRequest, folder: RunFolder) -> None:
     # Each training of a notebook is known by what it is, whichever kernel runs it.
     meant = request.kernel or request.settings.take or request.settings.force
     found = () if meant else changes_of(request, folder)
-    if found and _has_anything(folder):
+    completed = bool(found) and is_completed(journal.read(folder.journal).entries)
+    if completed or (found and Catalog(folder.checkpoints).entries()):
         raise CommandChanged(
             f"{folder.path} belongs to a run of a different command ({in_words(found)}).",
             _ways_on(found, launched=not request.trainer_pid),
@@ -237,11 +238,6 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     )
     edited = named or bool(EditedFiles.from_entries(entries).since_last)
     return same_script and same_modules and not edited
-
-
-def _has_anything(folder: RunFolder) -> bool:
-    completed = is_completed(journal.read(folder.journal).entries)
-    return completed or bool(Catalog(folder.checkpoints).entries())
 
 
 def _ways_on(found: Sequence[Difference], *, launched: bool) -> str:

@@ -72,9 +72,10 @@ def _condition(node: ast.expr) -> Condition:
 def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
     if function not in _FUNCTIONS:
         raise ValueError(f"there is no {function}(); use {', '.join(sorted(_FUNCTIONS))}")
-    fewest, most, make = _FUNCTIONS[function]
-    if not fewest <= len(numbers) <= most or (numbers and not _is_count(numbers[0])):
-        raise ValueError(f"write {_USAGE[function]}")
+    fewest, most, make, usage = _FUNCTIONS[function]
+    is_count = not numbers or (numbers[0] >= 1 and numbers[0] == int(numbers[0]))
+    if not (fewest <= len(numbers) <= most and is_count):
+        raise ValueError(f"write {usage}")
     return make(name, numbers)
 
 
@@ -93,10 +94,6 @@ def _number(node: ast.expr) -> float:
 
 def _words(node: ast.expr) -> str:
     return ast.unparse(node).replace("'", "")
-
-
-def _is_count(number: float) -> bool:
-    return number >= 1 and number == int(number)
 
 
 def _plateau(name: str, numbers: Sequence[float]) -> Condition:
@@ -132,16 +129,12 @@ def _losses(name: str, epochs: Epochs) -> list[float]:
 
 
 _Make = Callable[[str, Sequence[float]], Condition]
-_FUNCTIONS: Mapping[str, tuple[int, int, _Make]] = {
-    "plateau": (1, 2, _plateau),
-    "diverges": (1, 1, _diverges),
-    "nan": (0, 0, _nan),
+_FUNCTIONS: Mapping[str, tuple[int, int, _Make, str]] = {
+    "plateau": (1, 2, _plateau, "plateau(val_loss, 5) or plateau(val_loss, 5, 0.001)"),
+    "diverges": (1, 1, _diverges, "diverges(loss, 3)"),
+    "nan": (0, 0, _nan, "nan(loss)"),
 }
-_USAGE = {
-    "plateau": "plateau(val_loss, 5) or plateau(val_loss, 5, 0.001)",
-    "diverges": "diverges(loss, 3)",
-    "nan": "nan(loss)",
-}
+"""The fewest and the most numbers after the metric, what is made of them, and how it is written."""
 
 
 class ConditionWatch:

@@ -62,21 +62,13 @@ def inside_sequence(tail: bytes) -> bool:
 
 
 def format_status(status: Status, columns: int) -> str:
-    parts = [f"pitstop: {status.state}", _position(status), _pace(status), _saved(status)]
-    if status.level:
-        parts.append(status.level.replace("_", " "))
-    return " | ".join(part for part in parts if part)[:columns]
-
-
-def _position(status: Status) -> str:
     place = place_text(status, of="/")
-    return replay_text(status) or (f"step {place}" if place else "")
-
-
-def _pace(status: Status) -> str:
-    if status.standstill:
-        return f"no progress for {duration(status.silent_seconds or 0.0)}"
-    return rate_text(status)
+    position = replay_text(status) or (f"step {place}" if place else "")
+    silent = f"no progress for {duration(status.silent_seconds or 0.0)}"
+    pace = silent if status.standstill else rate_text(status)
+    level = status.level.replace("_", " ")
+    parts = (f"pitstop: {status.state}", position, pace, _saved(status), level)
+    return " | ".join(filter(None, parts))[:columns]
 
 
 def _saved(status: Status) -> str:
