@@ -58,15 +58,9 @@ def accompany(arguments: Sequence[str]) -> int:
     return outcome.exit_code
 
 
-def _leave_parent() -> None:
-    """Continues in a process that is no child of the trainer: Ray kills a worker's children."""
-    if os.fork():
-        os._exit(0)
-
-
 if __name__ == "__main__":
-    # A notebook's kernel waits for its child.
-    if not json.loads(sys.argv[1])["kernel"]:
-        _leave_parent()
+    # Ray kills a worker's children, so we go on as no child; but a notebook's kernel waits for us.
+    if not json.loads(sys.argv[1])["kernel"] and os.fork():
+        os._exit(0)
     open_standard()
     sys.exit(accompany(sys.argv[1:]))

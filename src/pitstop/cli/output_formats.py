@@ -21,10 +21,6 @@ class OutputFormats(Frozen):
     html_file: Path | None
     markdown_file: Path | None
 
-    @property
-    def in_terminal(self) -> bool:
-        return not self.as_json and self.html_file is None and self.markdown_file is None
-
 
 report_forms = option_group(
     "forms",
@@ -57,7 +53,7 @@ def deliver(found: WhyReport | GangReport, left_page: Path | None, forms: Output
         _write(forms.markdown_file, markdown.render(report))
     if forms.as_json:
         tell_json(found.to_json())
-    elif forms.in_terminal:
+    elif forms.html_file is None and forms.markdown_file is None:
         terminal.show(report, Console(), left_page)
         if isinstance(found, GangReport):
             tell("\n".join(["", "The other members", *(f"  {line}" for line in found.lines())]))

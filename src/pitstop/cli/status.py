@@ -61,6 +61,7 @@ def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:
 
 
 def describe(status: Status) -> list[tuple[str, str]]:
+    share = status.input_share
     return [
         ("run", status.run_dir),
         ("state", _state(status)),
@@ -72,7 +73,7 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
         ("memory", _memory(status)),
-        ("input", _input(status)),
+        ("input", "" if share is None else f"{share:.0%} of step time spent waiting for it"),
         ("forecast", "; ".join(status.forecasts)),
         ("attempt", _attempt(status)),
         ("cluster", _cluster(status)),
@@ -153,8 +154,3 @@ def _memory(status: Status) -> str:
         allowed = "half of the free memory" if limit is None else f"{limit >> 20} MiB"
         parts.append(f"{snapshots >> 20} MiB for snapshots{where} (limit: {allowed})")
     return ", ".join(part for part in parts if part)
-
-
-def _input(status: Status) -> str:
-    share = status.input_share
-    return "" if share is None else f"{share:.0%} of step time spent waiting for it"

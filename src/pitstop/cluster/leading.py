@@ -176,7 +176,7 @@ class Leading:
                     return self._ended(member)
                 self._members[task] = member
                 self.gang.beat(task, message)
-                if roster.is_new_process(before.beat, message):
+                if before.beat.serves and not message.serves and message.state == "starting":
                     return events.MemberRestarted(str(task), before.host)
         return None
 

@@ -95,11 +95,6 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     return ""
 
 
-def is_new_process(before: Beat, now: Beat) -> bool:
-    """Whether a member that served has begun again."""
-    return before.serves and not now.serves and now.state == "starting"
-
-
 def next_to_release(live: Sequence[ClusterMember], outcome: str) -> tuple[ClusterMember, ...]:
     """Members to tell now that the training is over: workers, then servers, then the evaluator.
 

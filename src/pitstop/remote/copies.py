@@ -110,7 +110,11 @@ def state_of(
     A file is the local one where both sides have a manifest that refers to it, and its size is
     right.
     """
-    found = {key: plan.RemoteObject("") for key in sizes if plan.is_checkpoint_file(key)}
+    found = {
+        key: plan.RemoteObject("")
+        for key in sizes
+        if key.startswith(f"{run_folder.CHECKPOINTS_DIR}/") and plan.checkpoint_of(key) is None
+    }
     for stored in manifests:
         keys = plan.file_keys(stored.name, stored.manifest).values() if stored.manifest else ()
         digest = xxh3_64_hexdigest(stored.data)

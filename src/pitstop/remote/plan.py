@@ -36,11 +36,6 @@ def file_keys(name: str, manifest: Manifest) -> dict[str, str]:
     return {file: _file_key(name, manifest.sequence, file) for file in sorted(names)}
 
 
-def is_checkpoint_file(key: str) -> bool:
-    """Whether an object belongs to checkpoints and is no manifest."""
-    return key.startswith(f"{CHECKPOINTS_DIR}/") and checkpoint_of(key) is None
-
-
 def _file_key(name: str, sequence: int, file: str) -> str:
     if file == TENSORS_FILE:
         return FILES_PREFIX + lasting_name(sequence)

@@ -124,11 +124,16 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str =
         if not (path / RUN_FILE).exists():
             check_unused(path, RUN_FILE)
             _make_folders(path)
-            replace_file(path / RUN_FILE, encode_identity(_new_identity(command, cwd, entropy)))
+            own_id, begins_with = secrets.token_hex(16), entropy or secrets.token_hex(16)
+            words, begun_in = tuple(masked_words(command)), str(cwd.absolute())
+            identity = RunIdentity(own_id, words, begun_in, time.time(), begins_with)
+            replace_file(path / RUN_FILE, encode_identity(identity))
         (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
         (path / ATTEMPTS_DIR).mkdir(exist_ok=True)
         REAL_FILESYSTEM.sync_dir(path)
-        _check_writable(path)
+        for folder in (path, path / CHECKPOINTS_DIR, path / ATTEMPTS_DIR):
+            with tempfile.TemporaryFile(dir=folder, prefix=f".{RUN_FILE}."):
+                pass
     return open_existing(path)
 
 
@@ -172,12 +177,6 @@ def _walk(path: Path, depth: int) -> Iterator[Path]:
                 yield from _walk(child, depth - 1)
 
 
-def _new_identity(command: Sequence[str], cwd: Path, entropy: str) -> RunIdentity:
-    words = tuple(masked_words(command))
-    begins_with = entropy or secrets.token_hex(16)
-    return RunIdentity(secrets.token_hex(16), words, str(cwd.absolute()), time.time(), begins_with)
-
-
 def check_unused(path: Path, record_file: str, *left: str) -> None:
     """`RunFolderInvalid` unless a run, or a launch, can be begun in a folder, which may not exist.
 
@@ -213,12 +212,6 @@ def _what_it_holds(names: Sequence[str]) -> str:
     if any(name in _TENSORFLOW_FILES or name.endswith(".index") for name in names):
         return "a checkpoint or model of TensorFlow"
     return f"other files ({', '.join(sorted(names)[:3])})"
-
-
-def _check_writable(path: Path) -> None:
-    for folder in (path, path / CHECKPOINTS_DIR, path / ATTEMPTS_DIR):
-        with tempfile.TemporaryFile(dir=folder, prefix=f".{RUN_FILE}."):
-            pass
 
 
 def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
