@@ -26,7 +26,7 @@ def test_attempts_are_told_apart_also_when_their_lines_mix(tmp_path: Path) -> No
     write(tmp_path, 1, STARTED, output="one")
     write(tmp_path, 2, STARTED, output="two")
     write(tmp_path, 1, SAVED, output="one")  # a persister that finished late
-    first, second = load.from_run(tmp_path, is_live=True).attempts
+    (first, second), _ = load.from_run(tmp_path, is_live=True)
     assert (first.attempt, first.output, first.is_live) == (1, "one", False)
     assert (second.attempt, second.output, second.is_live) == (2, "two", True)
     assert first.last(CheckpointCommitted) == SAVED
@@ -37,9 +37,9 @@ def test_damaged_lines_are_counted(tmp_path: Path) -> None:
     write(tmp_path, 1, STARTED, AttemptEnded(1, "completed", 0, 5, None))
     with (tmp_path / "journal.jsonl").open("ab") as file:
         file.write(b'{"time":1,"half')
-    found = load.from_run(tmp_path, is_live=False)
-    assert found.damaged_lines == 1
-    assert found.attempts[0].state == "completed"
+    attempts, damaged_lines = load.from_run(tmp_path, is_live=False)
+    assert damaged_lines == 1
+    assert attempts[0].state == "completed"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"garbage\n"])
@@ -75,4 +75,4 @@ def test_a_log_with_an_exit_code_and_one_with_a_signal(tmp_path: Path) -> None:
 def test_entries_survive_the_journal(tmp_path: Path) -> None:
     ended = exited(3)
     write(tmp_path, 1, STARTED, ended)
-    assert load.from_run(tmp_path, is_live=False).attempts[0].exit == ended
+    assert load.from_run(tmp_path, is_live=False)[0][0].exit == ended

@@ -13,25 +13,20 @@ from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
 from pitstop.flight import files
 from pitstop.journal import Entry
-from pitstop.record import Frozen
 from pitstop.store.run_folder import ATTEMPTS_DIR, FOUND_FILE, JOURNAL_FILE, OUTPUT_FILE
 
 TAIL_BYTES = 64 * 1024
-
-
-class RunEvidence(Frozen):
-    """The evidence of all attempts of a run, in order, and damaged journal lines."""
-
-    attempts: tuple[Evidence, ...]
-    damaged_lines: int
 
 
 MOST_SAMPLES = 600
 """Of the flight recorder's, that a diagnosis looks at: the last five minutes, and before them."""
 
 
-def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
-    """What a run's folder holds; raises `RunNotFound` where it has no journal, or an empty one."""
+def from_run(run_dir: Path, *, is_live: bool) -> tuple[tuple[Evidence, ...], int]:
+    """The evidence of all attempts of a run, in order, and how many lines of its journal are bad.
+
+    Raises `RunNotFound` where it has no journal, or an empty one.
+    """
     path = run_dir / JOURNAL_FILE
     if not path.is_file():
         raise RunNotFound(
@@ -47,7 +42,7 @@ def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
         _evidence_of(run_dir, attempt, tuple(own), is_live=is_live and attempt == newest)
         for attempt, own in itertools.groupby(entries, key=lambda entry: entry.attempt)
     )
-    return RunEvidence(attempts, text.damaged_lines)
+    return attempts, text.damaged_lines
 
 
 def _evidence_of(run_dir: Path, attempt: int, own: tuple[Entry, ...], *, is_live: bool) -> Evidence:
@@ -62,7 +57,7 @@ def _evidence_of(run_dir: Path, attempt: int, own: tuple[Entry, ...], *, is_live
 def cause_of(run_dir: Path) -> str:
     """The cause that ended the last attempt of a run; "unknown" where no journal could be kept."""
     try:
-        attempts = from_run(run_dir, is_live=False).attempts
+        attempts, _ = from_run(run_dir, is_live=False)
     except RunNotFound:
         return "unknown"
     finding = diagnose(attempts[-1]).finding

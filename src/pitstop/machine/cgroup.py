@@ -82,8 +82,9 @@ def read(group: MemoryCgroup) -> MemoryCounters:
     names = _NAMES[group.version]
     limits = [read_number(folder / names.limit) for folder in _up(group.folder, group.top)]
     known = [limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES]
+    killed = re.search(r"^oom_kill (\d+)$", read_text(group.folder / names.events), re.MULTILINE)
     return MemoryCounters(
-        oom_kills=_oom_kills(group.folder / names.events),
+        oom_kills=int(killed[1]) if killed else None,
         limit_bytes=min(known, default=None),
         usage_bytes=read_number(group.folder / names.usage),
         peak_bytes=read_number(group.folder / names.peak),
@@ -135,7 +136,9 @@ def _memberships(pid: int, controller: str, root: Path) -> Iterator[tuple[int, s
 
 def _locate(path: str, mount: Mount, version: int, root: Path) -> MemoryCgroup | None:
     folder, top = _folder(path, mount, root), _top(mount, root)
-    if not (folder / _NAMES[version].usage).exists() and not _is_root(folder, version):
+    # The root of v2 has no memory files of its own; its children have them.
+    is_root = version == 2 and "memory" in read_text(folder / "cgroup.controllers").split()
+    if not is_root and not (folder / _NAMES[version].usage).exists():
         return None
     return MemoryCgroup(version, path, folder, top)
 
@@ -151,18 +154,8 @@ def _top(mount: Mount, root: Path) -> Path:
     return root / mount.path.lstrip("/")
 
 
-def _is_root(folder: Path, version: int) -> bool:
-    # The root of v2 has no memory files of its own; its children have them.
-    return version == 2 and "memory" in read_text(folder / "cgroup.controllers").split()
-
-
 def _up(folder: Path, top: Path) -> Iterator[Path]:
     yield folder
     while folder != top and top in folder.parents:
         folder = folder.parent
         yield folder
-
-
-def _oom_kills(path: Path) -> int | None:
-    match = re.search(r"^oom_kill (\d+)$", read_text(path), re.MULTILINE)
-    return int(match[1]) if match else None

@@ -42,10 +42,11 @@ class MemoryPressure(Frozen):
 
 
 def sample(folder: Path, root: Path = Path("/")) -> MemoryPressure:
+    swapped = _SWAPPED_IN.search(read_text(root / "proc/vmstat"))
     return MemoryPressure(
         available_bytes(root),
         _stalled_share(root),
-        _swapped_in_bytes(root),
+        int(swapped[1]) * os.sysconf("SC_PAGE_SIZE") if swapped else None,
         (read_space(folder) or {}).get("free_bytes"),
     )
 
@@ -56,11 +57,6 @@ def _stalled_share(root: Path) -> float | None:
     text = (read_text(own) if own is not None else "") or read_text(root / "proc/pressure/memory")
     found = _FULL_AVERAGE.search(text)
     return float(found[1]) / 100 if found else None
-
-
-def _swapped_in_bytes(root: Path) -> int | None:
-    found = _SWAPPED_IN.search(read_text(root / "proc/vmstat"))
-    return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else None
 
 
 def read_space(folder: Path) -> dict[str, int] | None:

@@ -46,7 +46,10 @@ def first_difference(found: difference.Comparison) -> str:
 def _parts(found: difference.Comparison) -> Iterator[RenderableType]:
     yield Text.assemble(("A  ", "bold"), _side_text(found.a))
     yield Text.assemble(("B  ", "bold"), _side_text(found.b), "\n")
-    yield _verdict(found)
+    told = f"The runs differ: {first_difference(found)}."
+    if found.same:
+        told = "The runs are identical, bit for bit, in all common steps."
+    yield Text(told, "bold green" if found.same else "bold red")
     if found.step is not None:
         rows = grid()
         for line in _step_details(found.step):
@@ -60,12 +63,6 @@ def _parts(found: difference.Comparison) -> Iterator[RenderableType]:
     unknown = [] if found.same else ["no known reason matches"]
     yield from listed("Likely reason", reasons or unknown)
     yield from listed("Covered", (*_coverage_lines(found.coverage), _COVERS))
-
-
-def _verdict(found: difference.Comparison) -> Text:
-    if found.same:
-        return Text("The runs are identical, bit for bit, in all common steps.", "bold green")
-    return Text(f"The runs differ: {first_difference(found)}.", "bold red")
 
 
 def _side_text(side: difference.ComparedSide) -> str:

@@ -159,17 +159,16 @@ class WhyReport(Frozen):
 
 def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
     """The report on one attempt of a run, None for the newest; raises `RunNotFound`."""
-    found = load.from_run(run_dir, is_live=live)
-    attempts = _up_to(found.attempts, attempt)
-    return _report(run_dir, _explained(run_dir, attempts), found.damaged_lines)
+    attempts, damaged_lines = load.from_run(run_dir, is_live=live)
+    return _report(run_dir, _explained(run_dir, _up_to(attempts, attempt)), damaged_lines)
 
 
 def why_each(run_dir: Path, wanted: Container[int]) -> tuple[WhyReport, ...]:
     """The reports on some attempts of a run that is over; raises `RunNotFound`."""
-    found = load.from_run(run_dir, is_live=False)
-    explained = _explained(run_dir, found.attempts)
+    attempts, damaged_lines = load.from_run(run_dir, is_live=False)
+    explained = _explained(run_dir, attempts)
     return tuple(
-        _report(run_dir, explained[: place + 1], found.damaged_lines)
+        _report(run_dir, explained[: place + 1], damaged_lines)
         for place, each in enumerate(explained)
         if each.evidence.attempt in wanted
     )

@@ -54,26 +54,24 @@ class RunList:
         run, eta = self.runs[name], status.eta_seconds
         link = element("a", name, href="?" + urlencode({"token": token, "run": name}))
         saved = status.checkpoint_step
-        cells: list[Child] = [
-            link,
-            element("span", status.state, class_=f"pill {run_parts.tone(status.state)}"),
-            element("div", run_parts.step_text(status), run_parts.progress_bar(status)),
-            "" if eta is None else duration(eta),
-            run_parts.number(status.loss),
-            run_parts.best_text(status),
-            "" if saved is None else f"step {saved:,}",
-            f"{duration(max(0.0, time.time() - _changed(run)))} ago" if run else "",
+        state = element("span", status.state, class_=f"pill {run_parts.tone(status.state)}")
+        steps = element("div", run_parts.step_text(status), run_parts.progress_bar(status))
+        changed = f"{duration(max(0.0, time.time() - _changed(run)))} ago" if run else ""
+        found: list[tuple[Child, str, str]] = [
+            (link, "name", ""),
+            (state, "", ""),
+            (steps, "steps", ""),
+            ("" if eta is None else duration(eta), "", "left "),
+            (run_parts.number(status.loss), "", "loss "),
+            (run_parts.best_text(status), "", "best "),
+            ("" if saved is None else f"step {saved:,}", "", "saved "),
+            (changed, "", ""),
         ]
-        kinds = ("name", "", "steps", "", "", "", "", "")
-        labels = ("", "", "", "left ", "loss ", "best ", "saved ", "")
-        found = zip(cells, kinds, labels, strict=True)
-        return element(
-            "tr",
-            *(
-                element("td", cell, class_=kind, data_label=label if cell else "")
-                for cell, kind, label in found
-            ),
+        cells = (
+            element("td", cell, class_=kind, data_label=label if cell else "")
+            for cell, kind, label in found
         )
+        return element("tr", *cells)
 
 
 def _followed(path: Path, run: FollowedRun | None) -> FollowedRun | None:

@@ -55,12 +55,9 @@ def _bar(each: AttemptProgress, across: Scale) -> Element:
     start, end = across.place(each.first_step), across.place(each.last_step)
     style = f"left:{100 * start:.2f}%;width:{100 * (end - start):.2f}%"
     bar = element("div", element("i", class_=each.state, style=style), class_="bar")
-    return element("div", bar, element("span", _in_words(each)))
-
-
-def _in_words(each: AttemptProgress) -> str:
     saved = "nothing saved" if each.checkpoint_step is None else f"saved {each.checkpoint_step:,}"
-    return f"step {each.first_step:,} to {each.last_step:,}, {saved}"
+    told = f"step {each.first_step:,} to {each.last_step:,}, {saved}"
+    return element("div", bar, element("span", told))
 
 
 def render(report: WhyReport) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from pitstop.masking import Masker
 from pitstop.record import Frozen
 from pitstop.supervisor.processes.process import StandardStreams
-from pitstop.supervisor.terminal.screen import Screen
+from pitstop.supervisor.terminal.screen import Screen, is_same
 
 HEAD_BYTES = 1 << 20
 TAIL_BYTES = 16 << 20
@@ -111,9 +111,8 @@ def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tup
 
 
 def our_channels() -> tuple[Channel, ...]:
-    return plan_channels(
-        stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=_end_in_one_file()
-    )
+    same_file = is_same(1, 2) and not stat.S_ISCHR(os.fstat(1).st_mode)
+    return plan_channels(stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=same_file)
 
 
 ChannelEnds = tuple[Channel, int, int]
@@ -209,9 +208,3 @@ class Tee(OutputPipes):
         except OSError:
             return False
         return True
-
-
-def _end_in_one_file() -> bool:
-    with contextlib.suppress(OSError):
-        return os.path.sameopenfile(1, 2) and not stat.S_ISCHR(os.fstat(1).st_mode)
-    return False

@@ -89,7 +89,7 @@ class Screen:
     def __init__(self, *, status_row: bool, stdout: int = 1, stderr: int = 2) -> None:
         """`status_row`: the bottom row of the terminal is kept for the status line."""
         self._targets = {1: stdout, 2: stderr}
-        self._is_seen_with_ours = {1: _is_same(stdout, stderr), 2: True}
+        self._is_seen_with_ours = {1: is_same(stdout, stderr), 2: True}
         self._terminal = threading.Lock()
         self._tail = b""
         self._status_row = status_row
@@ -185,7 +185,7 @@ class Screen:
         return self._terminal if os.isatty(fd) else nullcontext()
 
 
-def _is_same(one: int, other: int) -> bool:
+def is_same(one: int, other: int) -> bool:
     with contextlib.suppress(OSError):
         return os.path.sameopenfile(one, other)
     return False
