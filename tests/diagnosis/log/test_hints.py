@@ -131,4 +131,7 @@ def test_a_call_over_the_network_that_failed_in_the_last_line() -> None:
 
 
 def test_an_exit_code_that_a_launcher_prints_may_be_of_any_end() -> None:
-    assert first(BARS + "replica 0 exited with a non-zero status of 1\n") is None
+    told = first(BARS + "replica 0 exited with a non-zero status of 1\n")
+    assert told is not None
+    assert told.cause == "unknown"
+    assert "own log" in told.advice[0]

@@ -14,6 +14,7 @@ from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
+from pitstop.diagnosis.wording import ADVICE
 
 _SHAPE = re.compile(
     r"shape ?\[(?P<shape>[\d, ]+)\](?: and type (?P<type>\w+))?"
@@ -116,6 +117,7 @@ def findings(ending: Ending) -> list[Finding]:
         is_vague = best is not None and best.cause == "user_code_error"
         is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt" or is_vague)
         best = quoted if best is None or is_sure else best
+    best = best or _told_code(ending)
     if best is None:
         return []
     others = _others(ending, best)
@@ -318,13 +320,20 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
 
 def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
     """It failed, and nothing in the log tells why."""
-    statuses = (each for each in fatal if each.weight is Weight.STATUS)
-    failed = any(each.raised for each in ending.clues)
-    codes = [each for each in statuses if failed or not each.number]
-    if not codes:
-        return None
-    cause: CauseId = "user_code_error" if codes[-1].cause is None else codes[-1].cause
-    return replace(codes[-1], cause=cause, confidence=0.35)
+    failed = any(each.raised and each.headed for each in ending.clues)
+    codes = [each for each in _codes(fatal) if failed or not each.number]
+    return replace(codes[-1], cause="user_code_error", confidence=0.35) if codes else None
+
+
+def _told_code(ending: Ending) -> Clue | None:
+    """A launcher tells that a process failed, and the log has nothing of that process."""
+    codes = _codes([each for each in ending.clues if not each.survived])
+    advice = (ADVICE["read_own_log"],)
+    return replace(codes[-1], cause="unknown", confidence=0.3, advice=advice) if codes else None
+
+
+def _codes(clues: Sequence[Clue]) -> list[Clue]:
+    return [each for each in clues if each.weight is Weight.STATUS and each.cause is None]
 
 
 def _hint(ending: Ending) -> Clue | None:
