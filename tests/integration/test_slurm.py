@@ -25,7 +25,7 @@ pytestmark = [
 _DIGEST = re.compile(r"DIGEST \d (\w+)$", re.MULTILINE)
 _JOB = """\
 #!/bin/bash
-#SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append --output={out}
+#SBATCH --nodes=2 --ntasks-per-node=1 --time={minutes} --requeue --open-mode=append --output={out}
 srun {python} -m pitstop.cli.main run --cluster slurm --run-dir {run} -- {command}
 code=$?
 echo "srun ended with $code"
@@ -45,20 +45,25 @@ def ended(cluster: SlurmCluster, number: str) -> str:
     raise AssertionError("the job does not end")
 
 
+@pytest.mark.parametrize("by", ["signal", "time limit"])
 def test_a_job_that_is_requeued_goes_on(
-    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str, by: str
 ) -> None:
     out, run, script = (tmp_path / name for name in ("out.txt", "run", "job.sh"))
-    command = f"{sys.executable} {SCRIPT} {STEPS} 0.05"
-    script.write_text(_JOB.format(out=out, python=sys.executable, run=run, command=command))
+    # The training takes longer than two minutes.
+    minutes, pace = (5, "0.05") if by == "signal" else (2, "0.5")
+    command = f"{sys.executable} {SCRIPT} {STEPS} {pace}"
+    job = {"out": out, "python": sys.executable, "run": run, "command": command}
+    script.write_text(_JOB.format(minutes=minutes, **job))
     with slurm_cluster.slurm(tmp_path / "slurm", network) as cluster:
         number = cluster.call("sbatch", "--parsable", script).strip()
-        launch.until(lambda: out.exists() and "\nstep 20 " in out.read_text())
-        cluster.call("scancel", "--signal=TERM", f"{number}.0")
+        if by == "signal":
+            launch.until(lambda: out.exists() and "\nstep 20 " in out.read_text())
+            cluster.call("scancel", "--signal=TERM", f"{number}.0")
         state = ended(cluster, number)
     text = out.read_text()
     assert state == "COMPLETED", text
-    assert text.count("srun ended with 75") == 1
+    assert "srun ended with 75" in text
     assert set(_DIGEST.findall(text)) == {uninterrupted}, text
     members = [f"run/members/worker-{index}" for index in range(2)]
     [stopped] = {launch.events(tmp_path, GangStopped, each)[0].step for each in members}

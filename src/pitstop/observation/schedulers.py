@@ -34,6 +34,10 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+SLURM_JOB_END = "SLURM_JOB_END_TIME"
+"""Environment variable: when the time of the job is up, in seconds since the epoch."""
+
+
 class SchedulerAnswer(Frozen):
     """What a scheduler said of a job: its state, and why, in its own words."""
 
@@ -133,5 +137,5 @@ def _pod(environment: Mapping[str, str]) -> str:
 
 def end_seconds(environment: Mapping[str, str]) -> float | None:
     """When the time of a Slurm job is up, in seconds since the epoch; None where not told."""
-    end = environment.get("SLURM_JOB_END_TIME", "")
+    end = environment.get(SLURM_JOB_END, "")
     return float(end) if end.isascii() and end.isdecimal() else None

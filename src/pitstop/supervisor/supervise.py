@@ -16,6 +16,7 @@ from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE, Settings
+from pitstop.observation.schedulers import SLURM_JOB_END
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
@@ -38,6 +39,7 @@ from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
+from pitstop.supervisor.stops.job_end import asked_end
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 from pitstop.supervisor.terminal import screen
@@ -71,6 +73,8 @@ def supervise(
         ready: told the run's socket once a trainer can connect to it.
         cause_of: finds out why an attempt failed, see `restarts`.
     """
+    if request.max_seconds is None and (end := asked_end(os.environ)):
+        os.environ[SLURM_JOB_END] = end  # for the script too, as newer versions do
     limit = TimeLimit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
     program = process.find_program(request.command)
     with ExitStack() as stack:
