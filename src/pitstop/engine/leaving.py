@@ -6,8 +6,9 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pitstop.exit_codes import EXIT_REFUSED, EXIT_STOPPED
 
@@ -42,14 +43,19 @@ def ending_threads() -> Iterator[None]:
 
 
 def end_process(leaves: LeavesScript) -> None:
-    # Some hundred thousand objects, of a few thousand classes: `IOBase` is slow to ask.
-    objects = gc.get_objects()
-    files = {kind for kind in {type(each) for each in objects} if issubclass(kind, io.IOBase)}
-    flush_output(*(each for each in objects if type(each) in files))
+    flush_all(lambda kind: issubclass(kind, io.IOBase))
     os._exit(int(leaves.code or 0))
 
 
-def flush_output(*files: io.IOBase) -> None:
+def flush_all(is_file: Callable[[type], bool]) -> None:
+    # Some hundred thousand objects, of a few thousand classes, which are slow to ask.
+    objects = gc.get_objects()
+    kinds = set(filter(is_file, set(map(type, objects))))
+    flush_output(*(each for each in objects if type(each) in kinds))
+
+
+def flush_output(*files: Any) -> None:
     for stream in (sys.stdout, sys.stderr, *files):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        # Of any class, closed or broken.
+        with contextlib.suppress(Exception):
             stream.flush()

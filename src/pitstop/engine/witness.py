@@ -12,7 +12,6 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import zip_longest
 from multiprocessing import popen_fork
 from pathlib import Path
@@ -23,6 +22,7 @@ from pitstop import events
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
+from pitstop.engine.leaving import flush_all
 from pitstop.engine.made_folders import STDIN, TEXT
 from pitstop.engine.program import is_of_program
 from pitstop.link.beacon import Beacon, Phase
@@ -33,6 +33,7 @@ CallbackOf = Callable[[FrameType], str]
 """Gives the class of the callback that runs in a frame; empty where none does."""
 
 _Trace = TracebackType | None
+_Report = Callable[[events.Event], None]
 _QUITTERS = ("exit", "quit")
 _END_NOBODY = frozenset(
     {0, *map(int, (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH))}
@@ -44,7 +45,7 @@ _END_NOBODY = frozenset(
 class ExitWatch:
     """Reports calls that end the process, and threads that an exception ends."""
 
-    def __init__(self, report: Callable[[events.Event], None], callback_of: CallbackOf) -> None:
+    def __init__(self, report: _Report, callback_of: CallbackOf) -> None:
         self._report = report
         self._callback_of = callback_of
         self._pid = os.getpid()
@@ -248,9 +249,7 @@ class Witness:
     Where a stop was asked for, it also makes that end a quick one.
     """
 
-    def __init__(
-        self, report: Callable[[events.Event], None], beacon: Beacon, callback_of: CallbackOf
-    ) -> None:
+    def __init__(self, report: _Report, beacon: Beacon, callback_of: CallbackOf) -> None:
         self._report = report
         self.beacon = beacon
         self._callback_of = callback_of
@@ -306,15 +305,7 @@ def leave_out_last_collection() -> None:
     The collection at the exit takes a second or more where TensorFlow is loaded, while whoever
     asked for the stop counts down.
     """
-    known: dict[type, bool] = {}
-    for each in gc.get_objects():
-        kind = type(each)
-        if kind not in known:
-            known[kind] = _has_buffer(kind)
-        if known[kind]:
-            # Of any class, closed or broken; the collector ignores it too.
-            with suppress(Exception):
-                each.flush()
+    flush_all(_has_buffer)
     gc.freeze()
 
 
