@@ -6,13 +6,12 @@ What an earlier attempt has appended is in the file already, so what repeats it 
 import contextlib
 import json
 import os
-import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pitstop.engine import file_access
-from pitstop.engine.audit_events import subscribe
+from pitstop.engine.audit_events import Frame, subscribe
 
 APPENDED_FILE = "appended.jsonl"
 """Its name in the folder of an attempt: a path and a number of bytes in each line."""
@@ -89,7 +88,7 @@ class AppendedFiles:
             self._remove_repeated(path)
         return path in self._files and not (self._files[path].is_over or self._skips)
 
-    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, _mode, flags = arguments
         is_append = flags & APPENDING == APPENDING
         if not (is_append or self._begun) or file_access.is_own_look(frame):

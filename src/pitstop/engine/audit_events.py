@@ -9,7 +9,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-AuditHandler = Callable[[str, tuple[Any, ...], types.FrameType | None], None]
+Frame = types.FrameType | None
+AuditHandler = Callable[[str, tuple[Any, ...], Frame], None]
 """Gets the event, its arguments, and the frame that has caused it; none for the interpreter."""
 
 _handlers: dict[str, list[AuditHandler]] = {}

@@ -10,7 +10,6 @@ import hashlib
 import math
 import os
 import time
-import types
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pitstop.engine import file_access
 from pitstop.engine.appended_files import APPENDED, APPENDING
-from pitstop.engine.audit_events import subscribe
+from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
 from pitstop.engine.path_record import CREATED, REMOVED
@@ -37,6 +36,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
 _NO_FOLDER = -1  # a path that is not below an open folder
+_Doubt = Callable[[str], None]  # is told why a training is not exact
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 
 
@@ -74,7 +74,7 @@ class EarlierFiles:
         self._contents: dict[str, bytes] = {}
         self._began_seconds = math.inf
         self._since_seconds = math.inf
-        self._doubt: Callable[[str], None] | None = None
+        self._doubt: _Doubt | None = None
 
     def _hook(self) -> None:
         if not self._is_hooked:
@@ -82,9 +82,7 @@ class EarlierFiles:
             subscribe(("open", "sqlite3.connect"), self._on_event)
             subscribe(_REPLACING, self._on_replaced)
 
-    def _on_event(
-        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
-    ) -> None:
+    def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes | os.PathLike) or file_access.is_own_look(frame):
             return
@@ -105,15 +103,13 @@ class EarlierFiles:
         elif self._listening or self._doubt:
             self._note_opened(path, flags, frame)
 
-    def _note_opened(self, path: str, flags: int, frame: types.FrameType | None) -> None:
+    def _note_opened(self, path: str, flags: int, frame: Frame) -> None:
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
         if self._is_other(path) and file_access.is_opened_by_script(frame):
             self._tell(path)
 
-    def _on_replaced(
-        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
-    ) -> None:
+    def _on_replaced(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path = arguments[_REPLACING[event]]
         is_in_folder = event == "os.remove" and arguments[1] != _NO_FOLDER
         if isinstance(path, int) or is_in_folder:
@@ -137,7 +133,7 @@ class EarlierFiles:
             self._keep_content(str(file))
             self.note_begun_anew(str(file))
 
-    def _writes(self, path: str, flags: int, frame: types.FrameType | None) -> None:
+    def _writes(self, path: str, flags: int, frame: Frame) -> None:
         is_by_script = script_frame(frame) is not None
         # In a training also by a library that a callback calls.
         is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
@@ -258,7 +254,7 @@ class EarlierFiles:
                 file_access.make(path, content, anew.changed_seconds)
                 del self._begun_anew[path]
 
-    def _note_database(self, path: str, frame: types.FrameType | None) -> None:
+    def _note_database(self, path: str, frame: Frame) -> None:
         if REWRITTEN.trains and script_frame(frame):
             REWRITTEN.note(path)
         if not (self._listening or self._doubt):
@@ -289,9 +285,7 @@ class EarlierFiles:
 
     # -- in a restored training --------------------------------------------------------------
 
-    def watch(
-        self, since_seconds: float, doubt: Callable[[str], None], began_seconds: float = math.inf
-    ) -> None:
+    def watch(self, since_seconds: float, doubt: _Doubt, began_seconds: float = math.inf) -> None:
         """Tells the first file that is opened and was changed since then.
 
         What was written since `began_seconds`, when the run began to train, and begun anew, is told

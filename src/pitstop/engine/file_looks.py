@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pitstop.engine.audit_events import subscribe
+from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.made_folders import script_frame
 
 _T = TypeVar("_T")
@@ -76,9 +76,7 @@ class FileLooks:
 
         return look
 
-    def _on_event(
-        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
-    ) -> None:
+    def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         if self._is_on and frame is not None and _is_look(frame):
             self._fenced(_LOOKS[event], arguments)
             if pattern := _PATTERNS.get(event):

@@ -2,11 +2,10 @@
 
 import os
 import sys
-import types
 from collections.abc import Callable
 from typing import Any
 
-from pitstop.engine.audit_events import subscribe
+from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.hooking import hook
 from pitstop.engine.made_folders import script_frame
 
@@ -40,7 +39,7 @@ class Outside:
     def leave(self) -> None:
         self._doubt = None
 
-    def drawn(self, frame: types.FrameType | None) -> None:
+    def drawn(self, frame: Frame) -> None:
         if self._doubt and (place := script_frame(frame)):
             self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
 
@@ -53,7 +52,7 @@ class Outside:
         self.drawn(sys._getframe(2))
         return original(size)
 
-    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+    def _on_event(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         if self._steps and self._doubt and script_frame(frame):
             self._tell(_SETS.format(os.fsdecode(arguments[0])))
 

@@ -220,9 +220,7 @@ def _decode_marked(mark: str, value: Any, arrays: Arrays, marks: Marks) -> Any:
     return marks[mark](_decode(value, arrays, marks))
 
 
-def _array(
-    data: bytes | memoryview, dtype: str, shape: Sequence[int]
-) -> np.ndarray[Any, np.dtype[Any]]:
+def _array(data: bytes | memoryview, dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     kind = _dtype_of(dtype)
     if kind is None or kind.hasobject:
         raise ValueError(f"arrays of {dtype} are none of ours")

@@ -34,6 +34,8 @@ CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
+_Follow = Callable[[str, Any], Iterator[Reference]]
+_Kinds = tuple[type, ...]
 Opened = Callable[[type], bool]  # whether the attributes of such objects of libraries are followed
 
 
@@ -106,7 +108,7 @@ def namespace(file: str, scope: dict[str, Any]) -> Namespace:
     return found
 
 
-def find(roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Opened) -> dict[str, Any]:
+def find(roots: Mapping[str, Any], kinds: _Kinds, opened: Opened) -> dict[str, Any]:
     """What the roots or the script's modules lead to of some kinds, by a readable name."""
     modules = user_modules()
     first = {id(root) for root in roots.values()}
@@ -118,7 +120,7 @@ def find(roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Opened) -> d
     return dict(_walk([*modules.items(), *roots.items()], kinds, behind))
 
 
-def find_used(root: Any, kinds: tuple[type, ...], opened: Opened, without: Any = None) -> list[Any]:
+def find_used(root: Any, kinds: _Kinds, opened: Opened, without: Any = None) -> list[Any]:
     """What an object and its code's globals use of some kinds, without what is behind `without`."""
     modules = user_modules()
 
@@ -139,11 +141,7 @@ def find_used(root: Any, kinds: tuple[type, ...], opened: Opened, without: Any =
     return [value for _, value in _walk([("", root)], kinds, behind)]
 
 
-def _walk(
-    roots: Iterable[Reference],
-    kinds: tuple[type, ...],
-    behind: Callable[[str, Any], Iterator[Reference]],
-) -> Iterator[Reference]:
+def _walk(roots: Iterable[Reference], kinds: _Kinds, behind: _Follow) -> Iterator[Reference]:
     seen: dict[int, Any] = {}
     waiting = deque(roots)
     while waiting and len(seen) < _MOST_OBJECTS:
@@ -159,9 +157,7 @@ def _walk(
             waiting.extend(behind(name, value))
 
 
-def _named_in(
-    code: types.CodeType, named: Mapping[str, Any], kinds: tuple[type, ...]
-) -> Iterator[Reference]:
+def _named_in(code: types.CodeType, named: Mapping[str, Any], kinds: _Kinds) -> Iterator[Reference]:
     for each in codes_in(code):
         values = [named[name] for name in each.co_names if name in named]
         modules = [vars(value) for value in values if issubclass(type(value), types.ModuleType)]
@@ -250,7 +246,7 @@ def _of_items(name: str, items: Any) -> Iterator[Reference]:
     return ((f"{name}[{index}]", item) for index, item in enumerate(items))
 
 
-def _follow(base: Any) -> Callable[[str, Any], Iterator[Reference]]:
+def _follow(base: Any) -> _Follow:
     # By the methods of the builtin: a class of the script may do much in its own.
     def follow(name: str, items: Any) -> Iterator[Reference]:
         few = list(base.__iter__(items)) if base.__len__(items) <= _MOST_ITEMS else []
@@ -259,7 +255,7 @@ def _follow(base: Any) -> Callable[[str, Any], Iterator[Reference]]:
     return follow
 
 
-_FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
+_FOLLOWED: Mapping[type, _Follow] = {
     types.FunctionType: _of_function,
     types.MethodType: lambda name, each: iter([(name, each.__self__), (name, each.__func__)]),
     # `draw = generator.random` holds the generator.

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.events import Notice
 from pitstop.export import host
-from pitstop.export.host import Host, Source, choose
+from pitstop.export.host import Host, Say, Source, choose
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
 from pitstop.store.disk_fault import explained
@@ -86,7 +86,7 @@ class Exported(Frozen):
     step: int
 
 
-def write_export(request: ExportRequest, say: Callable[[str], None]) -> Exported:
+def write_export(request: ExportRequest, say: Say) -> Exported:
     """Writes a saved state in another format; the run is only read.
 
     Raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`.

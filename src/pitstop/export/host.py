@@ -34,6 +34,8 @@ from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 from pitstop.supervisor.records.fingerprint import hash_seed
 
+Say = Callable[[str], None]  # shows a line to the user
+
 
 class Source(Frozen):
     """A checkpoint and those that a script goes through on its way to it.
@@ -59,7 +61,7 @@ class Source(Frozen):
         return load(found.path, found.readable()).fds
 
 
-def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
+def choose(folder: RunFolder, wanted: str, say: Say) -> Source:
     """The checkpoint of a name or a step, or the newest good one; the run may be live.
 
     Raises a `UserError` where there is none, `CheckpointCorrupt` where a named one is damaged.

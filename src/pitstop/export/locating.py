@@ -1,14 +1,14 @@
 """What `pitstop find-nan` does: runs a step of a run again on a copy of its saved state."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.export import host
-from pitstop.export.host import Host, Source, choose
+from pitstop.export.host import Host, Say, Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
@@ -26,9 +26,7 @@ class Found(Frozen):
     from_step: int
 
 
-def find_nan(
-    folder: RunFolder, step: int, say: Callable[[str], None], command: Sequence[str] = ()
-) -> Found:
+def find_nan(folder: RunFolder, step: int, say: Say, command: Sequence[str] = ()) -> Found:
     """Runs the run's `command` up to a step, and that in the open; keeps what it showed.
 
     `step` counts from 1 over the whole run; 0 for that of the first bad loss. Raises
@@ -77,7 +75,7 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
     return attempt, step or (first.step if isinstance(first, events.NonFiniteLoss) else 0)
 
 
-def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> Source | None:
+def _state_before(folder: RunFolder, step: int, say: Say) -> Source | None:
     """The newest good checkpoint from two steps before a step, or one; None where there is none."""
     saved = [
         (each.manifest.info.step, each.path.name)

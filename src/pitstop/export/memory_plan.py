@@ -3,12 +3,12 @@
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pitstop.events import StepMemory
 from pitstop.export import host
-from pitstop.export.host import Host, Outcome, Script
+from pitstop.export.host import Host, Outcome, Say, Script
 from pitstop.flight import gpus
 from pitstop.link.settings import Settings
 from pitstop.machine import cgroup
@@ -56,9 +56,7 @@ class MemoryPlan(Frozen):
         return all(each.fits is not False for each in self.needs)
 
 
-def make_plan(
-    command: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]
-) -> MemoryPlan:
+def make_plan(command: Sequence[str], environment: Mapping[str, str], say: Say) -> MemoryPlan:
     """Runs the command up to its first steps; raises `EnvironmentFault` or a `UserError`."""
     left_bytes, devices_left = available_bytes(), _left_on_devices()
     told: list[StepMemory] = []

@@ -13,7 +13,7 @@ import tensorflow as tf
 from pitstop.engine.fence import observing
 from pitstop.events import BatchSkipped
 from pitstop.keras.input_state import goes_on_behind_an_error
-from pitstop.tensorflow import drawn_inputs
+from pitstop.tensorflow import drawn_inputs, private
 
 _UNREADABLE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
 _PLACES = re.compile(r"\{\{.*?\}\}|\[\[.*?\]\]|\[Op:.*?\]")
@@ -45,7 +45,7 @@ class BadRecords:
     def next_call(self, run: Any, iterator: Any, numbers: Sequence[int]) -> Any:
         """What a call reads its batches from, these in the count; None where one is unreadable."""
         self._may_skip &= self._skipped < max(_MOST, self._calls * _MOST_SHARE)
-        if not self._may_skip or not drawn_inputs.is_of_one_device(iterator):
+        if not self._may_skip or not private.is_serializable(iterator):
             return iterator
         self._calls += 1
         batches, is_whole = [], True

@@ -27,6 +27,7 @@ from pitstop.record import Frozen
 _FIELDS = re.compile(r"\{[^{}]*\}")
 _MOST_BYTES = 1 << 30
 _FILES = (io.TextIOWrapper, io.BufferedWriter, io.FileIO)
+_Pairs = Iterator[tuple[Path, Path]]  # where a file was written, and where it is written now
 
 
 class KeptFile(Frozen):
@@ -199,16 +200,14 @@ def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BY
     return Followed(copied=tuple(target for _, target in missing))
 
 
-def _in_folders(folders: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, Path]]:
+def _in_folders(folders: Iterable[tuple[Path, Path]]) -> _Pairs:
     for old, new in folders:
         for path in sorted(old.rglob("*")):
             if "tfevents" not in path.name:  # TensorBoard's: each process has its own
                 yield path, new / path.relative_to(old)
 
 
-def _of_callbacks(
-    callbacks: list[Any], described: list[dict[str, Any]]
-) -> Iterator[tuple[Path, Path]]:
+def _of_callbacks(callbacks: list[Any], described: list[dict[str, Any]]) -> _Pairs:
     for saved, callback in callback_nodes.matched(described, callbacks):
         for key, before in saved["attributes"].items() if callback is not None else ():
             now = vars(callback).get(key)
@@ -216,7 +215,7 @@ def _of_callbacks(
                 yield from _pairs(Path(before), Path(now))
 
 
-def _pairs(before: Path, now: Path) -> Iterator[tuple[Path, Path]]:
+def _pairs(before: Path, now: Path) -> _Pairs:
     """The files of a path, or of one with fields such as `{epoch:02d}`, and their new places."""
     if "{" not in before.name:
         yield before, now

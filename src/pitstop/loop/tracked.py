@@ -22,6 +22,9 @@ _DOUBT = (
 )
 
 
+Named = Mapping[str, Any]  # the objects of a loop, by the names that the script gives them
+
+
 class GraphSession:
     """Saves what the global variables of a session's graph hold."""
 
@@ -100,7 +103,7 @@ class CannotTrack(UserError):
     """An object whose state can be neither read nor set in place."""
 
 
-def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def leaves_of(values: Named) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, Mapping | list | tuple):
             pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -109,7 +112,7 @@ def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def variables_of(objects: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def variables_of(objects: Named) -> Iterator[tuple[str, Any]]:
     """The variables of objects with readable paths: of a model, its optimizer's too."""
     for name, each in leaves_of(objects):
         yield from _variables_at(name, each)

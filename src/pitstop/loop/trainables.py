@@ -11,7 +11,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.weights_file import Format, WeightsUnusable, identify
 from pitstop.loop.loop_state import LoopState
-from pitstop.loop.tracked import GraphSession, leaves_of, variables_of
+from pitstop.loop.tracked import GraphSession, Named, leaves_of, variables_of
 from pitstop.tensorflow import stored_values, trainables
 from pitstop.tensorflow.starting import begin_from, start
 from pitstop.tensorflow.variables import saved_variables
@@ -19,7 +19,7 @@ from pitstop.tensorflow.variables import saved_variables
 Trackable = tf.__internal__.tracking.Trackable
 
 
-def of_objects(objects: Mapping[str, Any]) -> trainables.Trainables:
+def of_objects(objects: Named) -> trainables.Trainables:
     held = {name: each for name, each in objects.items() if _is_held(each)}
     leaves = dict(leaves_of(held))
     models = {name: each for name, each in leaves.items() if _is_model(each)}
@@ -33,7 +33,7 @@ def of_objects(objects: Mapping[str, Any]) -> trainables.Trainables:
     return trainables.Trainables(held, models, _named(weights, names), _named(built, names))
 
 
-def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
+def build_optimizers(objects: Named, saved: SavedState) -> None:
     """Creates the slots that optimizers had, with their variables' paths in their names."""
     leaves = dict(leaves_of(objects))
     paths = [item.path for item in saved_variables(saved)]
@@ -56,7 +56,7 @@ def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
                 each.build(known)
 
 
-def sessions_of(objects: Mapping[str, Any]) -> dict[str, Any]:
+def sessions_of(objects: Named) -> dict[str, Any]:
     return {name: each for name, each in objects.items() if isinstance(each, tf.compat.v1.Session)}
 
 
@@ -88,11 +88,11 @@ def _is_model(value: Any) -> bool:
     return is_kind and not trainables.optimizes(value)
 
 
-def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
+def begin_loop(session: Session, objects: Named) -> None:
     start(session, lambda path: _begin(path, objects))
 
 
-def _begin(path: str, objects: Mapping[str, Any]) -> str:
+def _begin(path: str, objects: Named) -> str:
     sessions = sessions_of(objects)
     if not sessions:
         return begin_from(path, of_objects(objects)).describe(path)
@@ -108,9 +108,7 @@ def _begin(path: str, objects: Mapping[str, Any]) -> str:
     return f"The training starts from {path}: {count} variables of the session {name!r}."
 
 
-def export_loop(
-    session: Session, state: LoopState, objects: Mapping[str, Any], saved: SavedState
-) -> None:
+def export_loop(session: Session, state: LoopState, objects: Named, saved: SavedState) -> None:
     """Restores the objects that hold weights, writes them, and raises `ExportEnded`."""
     order = ExportOrder.of(session)
     with carrying_out(session):
@@ -130,9 +128,7 @@ def export_loop(
             trainables.export(order, found, saved.position.step)
 
 
-def _export_graph(
-    order: ExportOrder, state: LoopState, objects: Mapping[str, Any], saved: SavedState
-) -> None:
+def _export_graph(order: ExportOrder, state: LoopState, objects: Named, saved: SavedState) -> None:
     sessions = sessions_of(objects)
     if order.format is not Format.V1_SAVER or len(sessions) > 1:
         raise NotExportable(

@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from pitstop.engine.fence import observing
 
+_Asks = Callable[[], bool]
+
 
 class EagerSteps:
     """Gradients that the script takes, and applies, by itself."""
 
-    def __init__(
-        self, listens: Callable[[], bool], records: Callable[[], bool], count: Callable[[], None]
-    ) -> None:
+    def __init__(self, listens: _Asks, records: _Asks, count: Callable[[], None]) -> None:
         """`count` counts a step, and raises `TrainingStopped` for a stop."""
         self._listens = listens
         self._records = records

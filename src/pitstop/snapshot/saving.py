@@ -188,13 +188,9 @@ class Saver:
         return image, tuple(bad[:_MOST_NAMED])
 
     def _describe(self, state: dict[str, Any], reason: str) -> CheckpointInfo:
-        position = state["position"]
+        position = {name: each for name, each in state["position"].items() if name != "stage"}
         return CheckpointInfo(
-            step=position["step"],
-            epoch=position["epoch"],
-            step_in_epoch=position["step_in_epoch"],
-            fit=position["fit"],
-            milestone=position["milestone"],
+            **position,
             attempt=self._attempt,
             reason=reason,
             level=state["level"]["level"],

@@ -86,10 +86,6 @@ def is_iterator(value: Any) -> bool:
     return isinstance(value, _KINDS)
 
 
-def is_of_one_device(iterator: Any) -> bool:
-    return isinstance(iterator, _KINDS[0])
-
-
 def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:
     """An iterator over these elements of another one, at least one, in the same form."""
     one, *more = (
