@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pitstop.engine.described import Limits, describe, is_plain, is_reproducible, plain_attributes
+from pitstop.engine.described import describe, is_plain, is_reproducible, plain_attributes
 
 _TEXT = """
 from pitstop.engine.described import describe
@@ -66,9 +66,8 @@ def test_of_long_collections_few_items_are_read() -> None:
 
     read: list[Item] = []
     many = {"memory": [(Item(each), 0.5) for each in range(5000)]}
-    few = Limits(items=16)
     assert is_plain(many)
-    assert describe(many, few) == describe(many, few)
+    assert describe(many, most_items=16) == describe(many, most_items=16)
     assert read[:16] == read[16:]
     assert [read[0], read[15]] == [0, 4999]
 
@@ -78,7 +77,7 @@ def test_of_a_large_array_some_rows_are_read() -> None:
     other = one.copy()
     other[1] = 1
     assert describe(one) != describe(other)
-    assert describe(one, Limits(whole_bytes=1000)) == describe(one.copy(), Limits(whole_bytes=1000))
+    assert describe(one, whole_bytes=1000) == describe(one.copy(), whole_bytes=1000)
 
 
 def test_hosts_and_ports_of_the_cluster_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

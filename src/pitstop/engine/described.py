@@ -35,24 +35,9 @@ _WHOLE_BYTES = 64 << 20
 _PIECES = 4096
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """How much of a value is read.
-
-    Attributes:
-        items: of each collection; of longer ones as many, spread over all.
-        whole_bytes: up to this size, all of an array.
-    """
-
-    items: int = _MOST_ITEMS
-    whole_bytes: int = _WHOLE_BYTES
-
-
-_USUAL = Limits()
-
-
-def describe(value: Any, limits: Limits = _USUAL) -> str:
-    text = _Description(limits).of(value, _MOST_DEPTH)
+def describe(value: Any, most_items: int = _MOST_ITEMS, whole_bytes: int = _WHOLE_BYTES) -> str:
+    """Of longer collections so many items, spread over all; of larger arrays some rows."""
+    text = _Description(most_items, whole_bytes).of(value, _MOST_DEPTH)
     if len(text) <= _MOST_CHARACTERS:
         return text
     return f"{text[: _MOST_CHARACTERS // 2]}... {digest_of_text(text)}"
@@ -123,8 +108,8 @@ def _addresses(config: str) -> tuple[tuple[str, str], ...]:
 class _Description:
     """One description: remembers what it is in, since objects may lead back to themselves."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, most_items: int, whole_bytes: int) -> None:
+        self._most_items, self._whole_bytes = most_items, whole_bytes
         self._inside: list[Any] = []
 
     def of(self, value: Any, depth: int) -> str:
@@ -136,7 +121,7 @@ class _Description:
         if isinstance(value, np.generic):
             return repr(value.item())
         if isinstance(value, np.ndarray):
-            return f"{value.dtype}{list(value.shape)} {digest_of(value, self._limits.whole_bytes)}"
+            return f"{value.dtype}{list(value.shape)} {digest_of(value, self._whole_bytes)}"
         if depth == 0 or any(value is each for each in self._inside):
             return type(value).__qualname__
         self._inside.append(value)
@@ -148,7 +133,7 @@ class _Description:
     def _of_object(self, value: Any, depth: int) -> str:
         if isinstance(value, Mapping | set | frozenset | list | tuple):
             items = value.items() if isinstance(value, Mapping) else value
-            few = _spread(items, self._limits.items)
+            few = _spread(items, self._most_items)
             size = "" if len(few) == len(value) else f"{len(value)}: "
             return size + self._of_items(value, few, depth)
         if isinstance(value, type):

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.described import (
-    Limits,
     describe,
     digest_of_text,
     is_plain,
@@ -32,7 +31,7 @@ _PREPARE = ("NOP", "EXTENDED_ARG", "CACHE")
 _INLINE = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _NAMESPACES = frozenset({"locals", "vars"})
 _MOST_PLAIN_CHARACTERS = 10_000
-_HELD = Limits(items=64, whole_bytes=1 << 18)  # a script holds much, and may train each second
+_HELD = {"most_items": 64, "whole_bytes": 1 << 18}  # a script holds much, and may train each second
 _COLLECTIONS = (dict, list, set, tuple, collections.deque)
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow"})
 _Targets = tuple[str, ...]  # the names that a `for` stores to, none of a `while`
@@ -210,12 +209,12 @@ def _held(names: Mapping[str, Any]) -> dict[str, str]:
 
 def _text_of(value: Any) -> str:
     if is_plain(value):
-        return describe(value, _HELD)
+        return describe(value, **_HELD)
     size = len(value) if isinstance(value, _COLLECTIONS) else ""
     # A model has another name each time that it is made.
     kinds = {each.__module__.partition(".")[0] for each in type(value).__mro__}
     attributes = {} if kinds & _FRAMEWORKS else plain_attributes(value)
-    return f"{type(value).__qualname__} {size} {describe(attributes, _HELD)}"
+    return f"{type(value).__qualname__} {size} {describe(attributes, **_HELD)}"
 
 
 def _described(frame: types.FrameType) -> str:
