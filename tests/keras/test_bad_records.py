@@ -94,10 +94,13 @@ def test_what_reads_has_the_form_of_the_scripts_iterator(tmp_path: Path) -> None
 def test_what_was_drawn_is_drawn_again_past_the_errors() -> None:
     dataset = _pipeline([0, _BAD, 2, 3, 4, 5], batch=1)
     iterator = iter(dataset)
-    BadRecords(dataset, may_skip=True).skip(iterator, 2)
+    told: list[int] = []
+    BadRecords(dataset, may_skip=True).skip(iterator, 2, told.append)
     assert next(iterator).numpy().tolist() == [2]
+    assert told == [0, 1]
+    whole = BadRecords(dataset, may_skip=False)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        BadRecords(dataset, may_skip=False).skip(iter(_pipeline([_BAD], batch=1)), 1)
+        whole.skip(iter(_pipeline([_BAD], batch=1)), 1, told.append)
 
 
 def test_a_validation_counts_its_own_batches(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import Exactness
 from pitstop.keras import input_state
+from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import (
     ITERATOR_TENSOR,
@@ -198,7 +199,7 @@ class Input:
             self.objects.restore_input(saved["objects"], arrays)
         self.create()
         if saved["replay"]:
-            input_state.fast_forward(self.iterator, saved["drawn"], self.told.append)
+            self.skip(saved["drawn"])
         else:
             fresh = FreshIterator.of(self.iterator)
             input_state.begin_late_shuffles(
@@ -215,8 +216,11 @@ class Input:
                 lambda: iter(self.dataset),
                 keeps_order=pipeline.keeps_an_order(self.dataset),
             )
-            input_state.fast_forward(self.iterator, saved["redrawn"], self.told.append)
+            self.skip(saved["redrawn"])
         self.state.adopt(saved, arrays)
+
+    def skip(self, batches: int) -> None:
+        BadRecords(self.dataset, may_skip=False).skip(self.iterator, batches, self.told.append)
 
 
 @pytest.mark.parametrize(("epochs_before", "drawn"), [(0, 2), (2, 3), (0, 0), (1, 0)])

@@ -5,7 +5,8 @@ validation do not.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
@@ -62,13 +63,12 @@ class BadRecords:
             return drawn_inputs.iterator_over(batches, iterator) if batches else iterator
         return None
 
-    def skip(self, iterator: Any, elements: int) -> None:
+    def skip(self, iterator: Any, batches: int, tell: Callable[[int], None]) -> None:
         passed: tuple[type[Exception], ...] = _UNREADABLE if self._may_skip else ()
-        for _ in range(elements):
-            try:
+        for drawn in range(batches):
+            tell(drawn)
+            with suppress(*passed):
                 drawn_inputs.skip(iterator, 1)
-            except passed:
-                continue
 
 
 @observing()

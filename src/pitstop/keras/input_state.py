@@ -17,7 +17,7 @@ from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import fit_level
 from pitstop.keras.packages import kinds
 from pitstop.record import Frozen
-from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private, stage_functions
+from pitstop.tensorflow import buffers, pipeline, private, stage_functions
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 
@@ -364,17 +364,6 @@ def restore_iterator(
     # To restore is to create once more, unseen; this sets the count right.
     private.restore_iterator(create(), seeds)
     return iterator
-
-
-def fast_forward(
-    iterator: Any,
-    batches: int,
-    tell: Callable[[int], None],
-    skip: Callable[[Any, int], None] = drawn_inputs.skip,
-) -> None:
-    for drawn in range(batches):
-        tell(drawn)
-        skip(iterator, 1)
 
 
 def _replay_of(adapter: Any) -> Exactness:

@@ -206,8 +206,7 @@ class TrainingInput:
             iterator = self.create_iterator()
             # A reader may have drawn already; TensorFlow draws where it is created.
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
-            skip = self.bad_records.skip
-            input_state.fast_forward(iterator, described["drawn"], tell, skip)
+            self.bad_records.skip(iterator, described["drawn"], tell)
         elif self.state.anew:
             iterator = self.iterator
         elif described["skips"]:
@@ -229,7 +228,7 @@ class TrainingInput:
                 self.create_iterator,
                 keeps_order=pipeline.keeps_an_order(self.dataset),
             )
-            input_state.fast_forward(iterator, described["redrawn"], tell, self.bad_records.skip)
+            self.bad_records.skip(iterator, described["redrawn"], tell)
         self.iterator = iterator
         self.state.adopt(described, saved.tensors)
         if described["replay"]:
