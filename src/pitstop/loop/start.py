@@ -48,7 +48,7 @@ class Run:
         self._session = session
         self._state = state
         self._returns = returns
-        self._saved: Position | None = None
+        self._saved = Position(step=0, fit=-1, epoch=0, step_in_epoch=0)
         self._unsettled: SavedState | None = None
         self._loop = ScriptLoop(session, LOOPS[0], -1, 0)
         self._metrics: dict[str, Any] = {}
@@ -88,12 +88,9 @@ class Run:
         """
         loop, saved = self._loop, self._saved
         loop.index = self._session.trainings.next_index()
-        here = saved is not None and saved.fit == loop.index
-        loop.done = saved.step_in_epoch if saved is not None and here else 0
-        is_finished = saved is not None and (
-            loop.index < saved.fit or (here and bool(saved.milestone))
-        )
-        if self.stopped or is_finished:
+        here = saved.fit == loop.index
+        loop.done = saved.step_in_epoch if here else 0
+        if self.stopped or loop.index < saved.fit or (here and saved.milestone):
             return
         with ending_threads(), StopSignals(self._session):
             try:

@@ -39,24 +39,18 @@ class GraphSession:
         count = len(self._session.graph.get_operations())
         if count != self._operations:
             self._operations = count
-            initializers = [each.initializer for each in self._variables()]
+            initializers = [each.initializer for each in self._variables().values()]
             self._hidden = private.hidden_random_ops(self._session.graph, initializers)
         return _DOUBT.format(name=self._name, ops=", ".join(self._hidden)) if self._hidden else ""
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
-        variables = self._variables()
-        values = self._session.run(variables)
-        named = {
-            each.name: np.asarray(value) for each, value in zip(variables, values, strict=True)
-        }
-        return encoder.encode(named), []
+        values = self._session.run(self._variables())
+        return encoder.encode({name: np.asarray(value) for name, value in values.items()}), []
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
         """Assigns the variables; raises `ResumeRefused` where the graph has others than it had."""
         values = decode(saved, tensors)
-        variables = {each.name: each for each in self._variables()}
-        changed = sorted(values.keys() ^ variables.keys())
-        if changed:
+        if changed := sorted(values.keys() ^ self._variables().keys()):
             raise ResumeRefused(
                 f"The graph of {self._name!r} changed: {', '.join(changed)}.",
                 "Undo the change, or start over in another run folder.",
@@ -65,12 +59,13 @@ class GraphSession:
 
     def begin_with(self, path: Path, values: Mapping[str, StoredValue]) -> int:
         """Assigns a v1 Saver's values, and counts them; raises `WeightsUnusable`."""
-        found = {each.name: _value_for(each, path, values) for each in self._variables()}
+        variables = self._variables().items()
+        found = {name: _value_for(each, path, values) for name, each in variables}
         self._assign(found)
         return len(found)
 
     def _assign(self, values: Mapping[str, Any]) -> None:
-        variables = {each.name: each for each in self._variables()}
+        variables = self._variables()
         # An initializer is an assignment whose value can be fed.
         initializers = [each.initializer for each in variables.values()]
         feed = {
@@ -79,9 +74,9 @@ class GraphSession:
         }
         self._session.run(initializers, feed)
 
-    def _variables(self) -> list[Any]:
+    def _variables(self) -> dict[str, Any]:
         with self._session.graph.as_default():
-            return list(tf.compat.v1.global_variables())
+            return {each.name: each for each in tf.compat.v1.global_variables()}
 
 
 def _value_for(variable: Any, path: Path, values: Mapping[str, StoredValue]) -> Any:
