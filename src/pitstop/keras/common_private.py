@@ -55,5 +55,11 @@ def compiled_with(model: Any) -> dict[str, Any]:
     return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
 
 
+def inner_optimizer(model: Any) -> Any:
+    """That inside one that scales the loss, which has the rate; None before `compile`."""
+    optimizer = getattr(model, "optimizer", None)
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 def layers_of(model: Any) -> list[Any]:
     return list(model._flatten_layers())

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
+from pitstop.keras import common_private
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow import randomness
@@ -43,7 +43,7 @@ WITH_RANDOM_STREAMS = (
 )
 """What a training step may draw from."""
 
-_METHODS: tuple[Method, ...] = (
+_METHODS: tuple[common_private.Method, ...] = (
     (DataHandler, "enumerate_epochs", ("self",)),
     (DataHandler, "steps", ("self",)),
     (DataHandler, "_truncate_execution_to_epoch", ("self",)),
@@ -74,14 +74,14 @@ _NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 def check() -> None:
     """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (moved := moved_method(_METHODS)) is not None:
+    if (moved := common_private.moved_method(_METHODS)) is not None:
         raise _moved(moved)
     for method, names in _NEEDED:
         source = inspect.getsource(inspect.unwrap(method))
         for name in names:
             if name not in source:
                 raise _moved(f"{method.__qualname__} ({name})")
-    if inner_fit(Model) is None:
+    if common_private.inner_fit(Model) is None:
         raise _moved("traceback filter around fit")
 
 
@@ -97,7 +97,7 @@ def flush_callbacks(_callbacks: Any) -> None: ...
 
 
 def known_learning_rate(model: Any) -> float | None:
-    rate = _rate(_optimizer(model))
+    rate = _rate(model)
     if isinstance(rate, _schedules.LearningRateSchedule):
         is_own = not type(rate).__module__.startswith(f"{KERAS_2}.")
         return None if is_own else learning_rate(model)
@@ -105,10 +105,9 @@ def known_learning_rate(model: Any) -> float | None:
 
 
 def learning_rate(model: Any) -> float | None:
-    optimizer = _optimizer(model)
-    rate = _rate(optimizer)
+    rate = _rate(model)
     if isinstance(rate, _schedules.LearningRateSchedule):
-        rate = rate(optimizer.iterations)
+        rate = rate(common_private.inner_optimizer(model).iterations)
     elif callable(rate) and not hasattr(rate, "numpy"):
         rate = rate()
     # Of a strategy, a variable with a value for each device is no number by itself.
@@ -116,20 +115,15 @@ def learning_rate(model: Any) -> float | None:
 
 
 def has_schedule(model: Any) -> bool:
-    return isinstance(_rate(_optimizer(model)), _schedules.LearningRateSchedule)
+    return isinstance(_rate(model), _schedules.LearningRateSchedule)
 
 
 def why_unclipped(_model: Any) -> str:
     return "it is a model of Keras 2"
 
 
-def _optimizer(model: Any) -> Any:
-    """The optimizer inside one that scales the loss has the learning rate."""
-    optimizer = getattr(model, "optimizer", None)
-    return getattr(optimizer, "inner_optimizer", optimizer)
-
-
-def _rate(optimizer: Any) -> Any:
+def _rate(model: Any) -> Any:
+    optimizer = common_private.inner_optimizer(model)
     # Those of before 2.11 keep their numbers in a dictionary.
     hyper = getattr(optimizer, "_hyper", None) or {}
     return hyper.get("learning_rate", getattr(optimizer, "_learning_rate", None))
@@ -140,7 +134,7 @@ def end_fit_early(model: Any, callbacks: Any) -> Any:
         model.optimizer.finalize_variable_values(model.trainable_variables)
     if getattr(model, "_eval_data_handler", None) is not None:
         del model._eval_data_handler
-    return end_training(callbacks)
+    return common_private.end_training(callbacks)
 
 
 def continue_at_epoch(_model: Any, _epoch: int | None) -> None:
@@ -220,7 +214,7 @@ def compiled_parts(model: Any) -> dict[str, Any]:
     return {
         "the optimizer": getattr(model, "optimizer", None),
         "the loss": getattr(model, "compiled_loss", None),
-        "the optimizer's learning rate": _rate(_optimizer(model)) if has_schedule(model) else None,
+        "the optimizer's learning rate": _rate(model) if has_schedule(model) else None,
     }
 
 

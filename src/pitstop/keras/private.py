@@ -24,7 +24,7 @@ from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.hooking import Original, hook
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.common_private import Method, end_training, inner_fit, layers_of, moved_method
+from pitstop.keras import common_private
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow.naming import Naming
 
@@ -32,7 +32,7 @@ _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") els
 """Keras 3.12 renamed it."""
 
 _QUEUE = ("self", "py_dataset", "workers", "use_multiprocessing", "max_queue_size")
-_METHODS: tuple[Method, ...] = (
+_METHODS: tuple[common_private.Method, ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
     (EpochIterator, "_interrupted_warning", ("self",)),
     (EpochIterator, "_get_iterator", ("self",)),
@@ -57,6 +57,7 @@ WITH_RANDOM_STREAMS = "use a Keras layer, keras.random with a SeedGenerator, or 
 _APPLYING = ("apply", "_backend_apply_gradients", "_clip_gradients")
 """The methods of an optimizer between the gradients of a step and its update."""
 _NAME_COUNTS = "object_name_uids"
+_inner_optimizer = common_private.inner_optimizer
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
 
@@ -70,13 +71,13 @@ _NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator.
 
 def check() -> None:
     """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (name := moved_method(_METHODS)) is not None:
+    if (name := common_private.moved_method(_METHODS)) is not None:
         raise _moved(name)
     source = inspect.getsource(EpochIterator._enumerate_iterator)
     for name in _ENUMERATE_NEEDS:
         if name not in source:
             raise _moved(f"EpochIterator._enumerate_iterator ({name})")
-    fit = inner_fit(TensorFlowTrainer)
+    fit = common_private.inner_fit(TensorFlowTrainer)
     if fit is None:
         raise _moved("traceback filter around fit")
     if "_eval_epoch_iterator" not in inspect.getsource(fit.cell_contents):
@@ -152,7 +153,7 @@ def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
     if isinstance(model.optimizer, keras.optimizers.Optimizer):
         model.optimizer.finalize_variable_values(model.trainable_weights)
     model._eval_epoch_iterator = None
-    return end_training(callbacks)
+    return common_private.end_training(callbacks)
 
 
 def continue_at_epoch(model: Any, epoch: int | None) -> None:
@@ -232,12 +233,6 @@ def compiled_parts(model: Any) -> dict[str, Any]:
     }
 
 
-def _inner_optimizer(model: Any) -> Any:
-    """That inside one that scales the loss, which has the rate; None before `compile`."""
-    optimizer = getattr(model, "optimizer", None)
-    return getattr(optimizer, "inner_optimizer", optimizer)
-
-
 def learning_rate(model: Any) -> float | None:
     inner = _inner_optimizer(model)
     return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
@@ -288,19 +283,12 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
+    signature = inspect.signature(TensorFlowTrainer.train_on_batch)
 
-    def train(
-        original: Original,
-        model: Any,
-        /,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *more: Any,
-        **named: Any,
-    ) -> Any:
-        notify(model, (x, y, sample_weight))
-        return original(model, x, y, sample_weight, *more, **named)
+    def train(original: Original, model: Any, /, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(model, *args, **kwargs).arguments
+        notify(model, tuple(given.get(name) for name in ("x", "y", "sample_weight")))
+        return original(model, *args, **kwargs)
 
     hook(TensorFlowTrainer, "train_on_batch", train)
 
@@ -326,7 +314,7 @@ def has_masked_outputs(model: Any) -> bool:
         return any(getattr(each, "_keras_mask", None) is not None for each in outputs)
     return any(
         isinstance(each, keras.layers.Masking) or getattr(each, "mask_zero", False)
-        for each in layers_of(model)
+        for each in common_private.layers_of(model)
     )
 
 
