@@ -13,7 +13,8 @@ import tensorflow as tf
 from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
-from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
+from pitstop.replay.calls import Call
+from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule
 from tests.replay.attempt import Attempt
 from tests.replay.conftest import MakeAttempt
@@ -61,12 +62,14 @@ class Coordinator:
             return remote
 
         send = functools.partial(self.own.send, run, lambda: True)
-        call = ClosureCall(self.attempt.train_step, send, (tf.constant(x),), {}, self.closures)
+        call = ClosureCall(
+            self.attempt.train_step, send, (tf.constant(x),), {}, closures=self.closures
+        )
         return self.attempt.recorder.call(call)
 
     def join(self) -> None:
         ask = functools.partial(self.own.ask, self._join)
-        self.attempt.recorder.call(CoordinatorCall(self, ask, (), {}, "join"))
+        self.attempt.recorder.call(Call(self, ask, (), {}, "join"))
 
     def _join(self) -> None:
         waiting, self.waiting = self.waiting, []

@@ -1,7 +1,6 @@
 """The calls of a script that are recorded: of a `tf.function`, or of a method of a Keras model."""
 
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +14,21 @@ from pitstop.tensorflow import drawn_inputs, private
 
 
 @dataclass(frozen=True)
-class Call(ABC):
-    """One call that the script makes; a class for each kind of what is called.
+class Call:
+    """One call that the script makes; a class for most kinds of what is called.
 
-    `owner` is the object that is called, or whose method is; `run` makes the call.
+    `owner` is the object that is called, or whose `method` is; `run` makes the call.
     """
 
     owner: Any
     run: Callable[[], Any]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
+    method: str = ""
 
     @property
-    @abstractmethod
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self.method
 
     @property
     def feeds_itself(self) -> bool:
@@ -94,12 +94,6 @@ class FunctionCall(Call):
 @dataclass(frozen=True)
 class MethodCall(Call):
     """Of `train_on_batch` and its like; their traces are not known, new variables tell of one."""
-
-    method: str
-
-    @property
-    def name(self) -> str:
-        return self.method
 
     @property
     def feeds_itself(self) -> bool:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from pitstop.link.beacon import Beacon
 from pitstop.replay import values
-from pitstop.replay.calls import Call, FunctionCall
+from pitstop.replay.calls import FunctionCall
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.values import Form, NotRecordable
 from pitstop.tensorflow.schedule import Schedule
@@ -92,7 +92,7 @@ class AnsweredValue(tf.distribute.coordinator.RemoteValue):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClosureCall(FunctionCall):
     """Of `schedule`: a `tf.function` that a coordinator has a worker run."""
 
@@ -119,14 +119,3 @@ class ClosureCall(FunctionCall):
 
     def build(self, form: Form, data: memoryview) -> Any:
         return self.closures.answer()
-
-
-@dataclass(frozen=True)
-class CoordinatorCall(Call):
-    """Of `join`, which waits for all closures, or of `done`, which asks for them."""
-
-    method: str
-
-    @property
-    def name(self) -> str:
-        return self.method

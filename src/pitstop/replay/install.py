@@ -12,7 +12,7 @@ from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
-from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
+from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.recorder import OpenSession, Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
 from pitstop.tensorflow.schedule import SCHEDULE
@@ -72,7 +72,7 @@ def _watch_coordinators(recorder: Recorder) -> None:
             return send()  # which tells what is wrong
         send = functools.partial(SCHEDULE.send, send, lambda: bool(done(coordinator)))
         run = functools.partial(SCHEDULE.wait, send)
-        call = ClosureCall(fn, run, tuple(args or ()), dict(kwargs or {}), closures)
+        call = ClosureCall(fn, run, tuple(args or ()), dict(kwargs or {}), closures=closures)
         return _led(recorder, call)
 
     hook(owner, "__init__", construct)
@@ -89,7 +89,7 @@ def _run_replicas(
 
 def _wait(recorder: Recorder, name: str, original: Original, coordinator: Any) -> Any:
     run = functools.partial(SCHEDULE.ask, functools.partial(original, coordinator))
-    call = CoordinatorCall(coordinator, run, (), {}, name)
+    call = Call(coordinator, run, (), {}, name)
     return recorder.call(call) if recorder.listens() else run()
 
 

@@ -30,6 +30,7 @@ _NUMBERS: dict[type, tuple[Form, struct.Struct]] = {
     bool: (("bool",), struct.Struct("<?")),
 }
 _BY_NAME = {form[0]: packing for form, packing in _NUMBERS.values()}
+_MADE: dict[str, Any] = {"list": list, "tuple": tuple, "replicas": private.PER_REPLICA}
 
 
 class NotRecordable(TypeError):
@@ -92,12 +93,8 @@ def _build(form: Form, data: io.BytesIO) -> Any:
     match kind:
         case "none":
             return None
-        case "list":
-            return [_build(item, data) for item in rest]
-        case "tuple":
-            return tuple(_build(item, data) for item in rest)
-        case "replicas":
-            return private.PER_REPLICA([_build(item, data) for item in rest])
+        case "list" | "tuple" | "replicas":
+            return _MADE[kind]([_build(item, data) for item in rest])
         case "dict":
             return {key: _build(item, data) for key, item in rest}
         case "tensor":
