@@ -51,8 +51,7 @@ class CompanionRequest(Frozen):
 
 def start_companion(request: CompanionRequest) -> str:
     """Starts a supervisor for this process, or takes the host of an export; its socket's path."""
-    host = os.environ.get(ENV_COMPANION)
-    if host:
+    if host := os.environ.get(ENV_COMPANION):
         os.environ[ENV_SOCKET] = host
         return host
     companion = launch(request)

@@ -59,8 +59,7 @@ def decide(
     force: bool,
     files_edited: bool = False,
 ) -> Course:
-    training = found.training
-    if training is None:
+    if (training := found.training) is None:
         return Course(goes_on=False)
     course = _course(found, training, now, take=take, force=force)
     if not course.goes_on or course.doubt:

@@ -310,8 +310,7 @@ class EarlierFiles:
             self._is_given_back(path)
 
     def _is_given_back(self, path: str) -> bool:
-        is_given = REWRITTEN.put_back(path)
-        if is_given:
+        if is_given := REWRITTEN.put_back(path):
             self.put_back(Path(path))
         return is_given
 

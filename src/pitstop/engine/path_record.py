@@ -34,8 +34,7 @@ class PathRecord:
 
     def repeats(self, path: str, since_seconds: float) -> bool:
         """Whether an earlier attempt has noted a path since then; once for each path."""
-        is_repeated = self._earlier.get(path, 0.0) > since_seconds
-        if is_repeated:
+        if is_repeated := self._earlier.get(path, 0.0) > since_seconds:
             del self._earlier[path]
         return is_repeated
 

@@ -33,8 +33,7 @@ def open_session(
     socket_path: str, versions: dict[str, str], callback_of: CallbackOf = lambda _: ""
 ) -> Session:
     """The session of this process, opened if need be; raises as `Session.open` does."""
-    session = current()
-    if session is None:
+    if (session := current()) is None:
         reported = _unavailable.pop(os.getpid(), None)
         session = _sessions[os.getpid()] = reported or Session.open(socket_path, versions)
         if session.refusal:
@@ -55,14 +54,12 @@ def _end_files() -> None:
 
 
 def leave_session() -> None:
-    session = _sessions.pop(os.getpid(), None)
-    if session is not None:
+    if (session := _sessions.pop(os.getpid(), None)) is not None:
         session.leave()
 
 
 def _watch(session: Session, callback_of: CallbackOf) -> None:
-    witness = _witnesses.get(os.getpid())
-    if witness is not None:
+    if (witness := _witnesses.get(os.getpid())) is not None:
         witness.beacon = session.beacon
         return
     WorkerWatch(_report).install()
@@ -73,8 +70,7 @@ def _watch(session: Session, callback_of: CallbackOf) -> None:
 
 
 def _report(event: Event) -> None:
-    session = current()
-    if session is not None:
+    if (session := current()) is not None:
         session.exit_called |= isinstance(event, ExitCalled)
         session.report(event)
 

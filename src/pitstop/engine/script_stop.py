@@ -30,8 +30,7 @@ def request_stop(reason: str = "") -> None:
         reason: why, in one line; `pitstop why` shows it.
     """
     socket_path = os.environ.get(ENV_SOCKET)
-    session = process_session.current()
-    if session is not None:
+    if (session := process_session.current()) is not None:
         session.report(StopRequested(source="script", urgency="graceful", reason=reason))
         session.snapshots.lockstep.raise_stop()
     elif not socket_path:

@@ -91,8 +91,7 @@ class SupervisorConnection:
         return self._connection.receive()
 
     def send(self, message: Message, *fds: int) -> None:
-        connection = self._connection
-        if connection is None:
+        if (connection := self._connection) is None:
             return
         try:
             connection.send(message, fds)

@@ -83,8 +83,7 @@ def watch() -> None:
 def _begun(run: Any) -> None:
     there = max(run._local_step, _steps_in_files(run))
     # A run that the script has named may have rows from before our run.
-    goes_on = run.id in _generated
-    if goes_on:
+    if goes_on := run.id in _generated:
         run._local_step = 0
     _runs[run.id] = _Rows(run, there, goes_on=goes_on)
 

@@ -203,8 +203,7 @@ class _Autoload:
         from pitstop.errors import PeerFault
         from pitstop.tensorflow.devices import computed_with
 
-        session = process_session.current()
-        if session is not None:
+        if (session := process_session.current()) is not None:
             # The loop of `pitstop.start` has boundaries of its own.
             return session if session.trains_with_fit else None
         try:

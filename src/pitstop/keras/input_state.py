@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -126,12 +127,10 @@ class FreshIterator(Frozen):
 
     @classmethod
     def of(cls, iterator: Any) -> FreshIterator:
-        if not private.is_serializable(iterator):
-            return cls(iterator, b"")
-        try:
-            return cls(iterator, private.serialize_iterator(iterator))
-        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
-            return cls(iterator, b"")
+        if private.is_serializable(iterator):
+            with suppress(tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
+                return cls(iterator, private.serialize_iterator(iterator))
+        return cls(iterator, b"")
 
 
 @dataclass

@@ -85,8 +85,7 @@ class Instrumentation:
 
     def _led_fit(self, original: Original) -> Callable[..., Any]:
         def fit(model: Any, /, *args: Any, **kwargs: Any) -> Any:
-            training = self.begin()
-            if training is None:
+            if (training := self.begin()) is None:
                 return original(model, *args, **kwargs)
             with self.leaving():
                 return training.fit(original, model, *args, **kwargs)
@@ -94,8 +93,7 @@ class Instrumentation:
         return fit
 
     def _led(self, around: Around, original: Original, /, *args: Any, **kwargs: Any) -> Any:
-        training = self.training
-        if training is None:
+        if (training := self.training) is None:
             return original(*args, **kwargs)
         return around(training, original, *args, **kwargs)
 

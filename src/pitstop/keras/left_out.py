@@ -21,8 +21,7 @@ def passes_over(run: Any, stride: int) -> bool:
     if not any(step in steps for step in skips):
         return False
     for step in steps:
-        batch = next(run.input.iterator, None)
-        if batch is not None:
+        if (batch := next(run.input.iterator, None)) is not None:
             _tell(run, step, batch)
     run.numbers.forget()
     return True

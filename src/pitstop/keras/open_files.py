@@ -121,8 +121,7 @@ def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
 
 
 def _head(path: str, size_bytes: int) -> bytes:
-    content = EARLIER.content(Path(path))
-    if content is not None:
+    if (content := EARLIER.content(Path(path))) is not None:
         return content[: max(0, size_bytes)]
     try:
         # Not a FIFO, which would wait for a writer, and no more than there is.

@@ -27,8 +27,7 @@ _OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
 
 def look(run: FitRun) -> None:
     """Measures steps in the place of the first epoch, and ends the process."""
-    share = run.session.settings.measure_from
-    if not share:
+    if not (share := run.session.settings.measure_from):
         return
     if isinstance(run, FitOnWorkers):
         refuse(run.session, NotExportable("The steps run on the workers of a cluster, not here."))

@@ -43,8 +43,7 @@ class FitVitals:
         if before < 0:
             return
         gaps = gaps_seconds(run.input.iterator)
-        share = waiting_share(gaps, run.position.step - before, seconds)
-        if share is not None:
+        if (share := waiting_share(gaps, run.position.step - before, seconds)) is not None:
             self._vitals.waited(share, seconds)
 
 

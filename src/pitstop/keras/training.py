@@ -108,8 +108,7 @@ class Training:
         arguments = fit_call.arguments(model, args, kwargs)
         self._thread = threading.get_ident()
         self._begin(model, {"model": model, **arguments})
-        run = self.run
-        if run is None:
+        if (run := self.run) is None:
             return original(model, *args, **kwargs)
         if self.continuation and (held := self.continuation.settings.arguments):
             args, kwargs = (), {**arguments, **held}
@@ -215,8 +214,7 @@ class Training:
             self.session.report(caught_exception.RAISES_ANOTHER)
             return None
         if beginning.course.extends:
-            unended = saved_state.to_go_on_from(saved)
-            if unended is None:
+            if (unended := saved_state.to_go_on_from(saved)) is None:
                 self.session.report(saved_state.NOT_KEPT)
                 return None
             saved = unended

@@ -213,8 +213,7 @@ def start(
     private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
-        point = session.trainings.newest
-        if point is None:
+        if (point := session.trainings.newest) is None:
             refuse_to_train(session, 0)
         export_loop(session, state, objects, session.fetch(point))
     elif session.start_from():
@@ -225,8 +224,7 @@ def start(
 
 
 def _restore(session: Session, run: Run) -> None:
-    point = session.trainings.newest
-    if point is None:
+    if (point := session.trainings.newest) is None:
         return
     session.beacon.write_phase(Phase.RESTORING)
     try:

@@ -283,8 +283,7 @@ class Recorder:
     # -- a loop begins and ends --------------------------------------------------------
 
     def _begin(self, call: Call) -> bool:
-        session = self._take_session()
-        if session is None:
+        if (session := self._take_session()) is None:
             return False
         unseeded = private.eager_seed()[0] is None and self._closures is None
         if unseeded:
@@ -315,8 +314,7 @@ class Recorder:
         with self._beginning:
             if self._thread:
                 return None
-            session = self._open_session()
-            if session is None:
+            if (session := self._open_session()) is None:
                 self.switch_off()
             else:
                 self._thread = threading.get_ident()
@@ -329,8 +327,7 @@ class Recorder:
         except PeerFault:
             raise Refused from None
         repetition = Repetition(loop, self._registry, saved, self._closures)
-        why_another = repetition.why_another(read)
-        if not why_another:
+        if not (why_another := repetition.why_another(read)):
             self._repetition = repetition
             repetition.begin()
         return why_another

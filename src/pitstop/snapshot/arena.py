@@ -125,8 +125,7 @@ def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
 
     Reading, not mapping, keeps the arena out of what the OOM killer holds against the persister.
     """
-    missing_bytes = len(target) - read_fully(fd, target, offset_bytes)
-    if missing_bytes:
+    if missing_bytes := len(target) - read_fully(fd, target, offset_bytes):
         raise EOFError(f"the file is {missing_bytes} bytes too short")
 
 

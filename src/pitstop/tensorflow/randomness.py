@@ -65,8 +65,7 @@ def script_seed() -> int | None:
 
 
 def regard_as_given() -> None:
-    seed = private.eager_seed()[0]
-    if seed is not None:
+    if (seed := private.eager_seed()[0]) is not None:
         _given.add(seed)
 
 

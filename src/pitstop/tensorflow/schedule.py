@@ -138,8 +138,7 @@ class Schedule:
                 beacon.write_phase(Phase.TRAIN)
 
     def send(self, schedule: Callable[[], Any], is_done: Callable[[], bool]) -> Any:
-        beacon = self._beacon
-        if beacon is not None:
+        if (beacon := self._beacon) is not None:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
         remote = schedule()
         self._settled = False
@@ -150,8 +149,7 @@ class Schedule:
         return remote
 
     def ask(self, original: Callable[[], Any]) -> Any:
-        answer = self.wait(original)
-        if answer is not False:
+        if (answer := self.wait(original)) is not False:
             self._joined()
         return answer
 

@@ -57,8 +57,7 @@ def captured(stage: Any) -> Iterator[Any]:
     """Datasets from elsewhere that the functions of a stage use."""
     for _, function in functions_of(stage):
         for held in function.captured_inputs:
-            dataset = _datasets.get(id(held))
-            if dataset is not None:
+            if (dataset := _datasets.get(id(held))) is not None:
                 yield dataset
 
 

@@ -186,8 +186,7 @@ def _package(value: Any) -> str:
 
 def _of_generator(generator: Any) -> str:
     frames = (getattr(generator, f"{kind}_frame", None) for kind in ("gi", "ag", "cr"))
-    frame = next(filter(None, frames), None)
-    if frame is None:
+    if (frame := next(filter(None, frames), None)) is None:
         return "ended"
     kinds = (int, float, str, bytes)
     plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, kinds)}
