@@ -10,6 +10,7 @@ from pitstop.cluster.resume_agreement import GangStates, held_states, mark_in
 from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.link.beacon import NEVER, Phase, Stop
+from pitstop.link.messages import Keep
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
@@ -278,7 +279,7 @@ class GangPart:
         members = resume_agreement.size_of(order.gang)
         yield events.GangFormed(order.gang, self._task, members, name, order.doubt)
         if name:
-            self._resources.persister.keep(name)
+            self._resources.persister.tell(Keep(name))
         yield from self._restoring.agreed(name, order.gang, order.doubt)
 
     # -- what it saves -----------------------------------------------------------------------
@@ -292,11 +293,10 @@ class GangPart:
     def _settled(self, mark: str) -> Iterator[Occurrence]:
         for path, known, name in self._marks():
             if known == mark:
-                self._resources.persister.keep(path)
+                self._resources.persister.tell(Keep(path))
                 step = resume_agreement.step_of(mark)
                 yield events.GangSaved(self._gang, step, path, name)
                 return
-        self._resources.persister.keep("")
 
     # -- where it stops ----------------------------------------------------------------------
 

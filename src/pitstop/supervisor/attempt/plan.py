@@ -14,7 +14,7 @@ from pitstop.engine.library_imports import IMPORTS_FILE
 from pitstop.errors import PitstopError
 from pitstop.events import EnvironmentChanged, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
-from pitstop.link.messages import Welcome
+from pitstop.link.messages import TrainerPid, Welcome
 from pitstop.link.settings import ENV_STACKS
 from pitstop.link.wire import PROTOCOL
 from pitstop.observation.observer import Observer
@@ -215,5 +215,5 @@ def start(plan: AttemptPlan, resources: AttemptResources) -> RunningCommand:
     observer = Observer(main.pid)
     resources.tee.started()
     if not plan.request.kernel:
-        resources.persister.set_trainer(main.pid)
+        resources.persister.tell(TrainerPid(main.pid))
     return RunningCommand(main, observer)

@@ -302,7 +302,7 @@ class Supervision:
         if self._gang.is_split:
             os.close(received.fd)
         else:
-            self._resources.persister.set_arena(received.offer, received.fd)
+            self._resources.persister.tell(received.offer, received.fd)
 
     def _conclude(self) -> Iterator[occurrences.Occurrence]:
         give_up_at = time.monotonic() + _VERDICT_SECONDS

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pitstop.link.messages import ArenaOffer, Finish, Finished, Keep, Message, TrainerPid
+from pitstop.link.messages import ArenaOffer, Finish, Finished, Message
 from pitstop.link.settings import own_environment
-from pitstop.link.wire import Connection, Received, pair
+from pitstop.link.wire import Connection, Received, close_all, pair
 from pitstop.record import Frozen
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.processes import process
@@ -105,16 +105,19 @@ class PersisterPlan(Frozen):
 
 
 class PersisterLink(HelperLink):
-    """One persister at a time; `arena`: the memory for snapshots, None before there is any."""
+    """One persister at a time; each knows what the one before was told."""
 
     def __init__(self, plan: PersisterPlan) -> None:
         super().__init__()
         self._plan = plan
         self._finishing = False
-        self._trainer_pid = 0
-        self.arena: ArenaOffer | None = None
-        self._arena_fd = -1
-        self._kept = ""
+        self._told: dict[str, tuple[Message, tuple[int, ...]]] = {}
+
+    @property
+    def arena(self) -> ArenaOffer | None:
+        """The memory for snapshots; None before there is any."""
+        offer, _ = self._told.get(ArenaOffer.type, (None, ()))
+        return offer if isinstance(offer, ArenaOffer) else None
 
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew; `OSError` where that fails."""
@@ -128,28 +131,16 @@ class PersisterLink(HelperLink):
         inherit = (plan.beacon_fd, plan.lock_fd)
         with plan.log.open("ab") as log:
             ours = self._start(_MODULE, told, log.fileno(), inherit, plan.signal_mask)
-        if self._trainer_pid:
-            self.set_trainer(self._trainer_pid)
-        if self.arena is not None:
-            self.send(self.arena, self._arena_fd)
-        if self._kept:
-            self.send(Keep(self._kept))
+        for message, fds in self._told.values():
+            self.send(message, *fds)
         return ours
 
-    def set_trainer(self, pid: int) -> None:
-        self._trainer_pid = pid
-        self.send(TrainerPid(pid))
-
-    def set_arena(self, offer: ArenaOffer, fd: int) -> None:
-        if self.arena is not None:
-            os.close(self._arena_fd)
-        self.arena, self._arena_fd = offer, fd
-        self.send(offer, fd)
-
-    def keep(self, checkpoint: str) -> None:
-        if checkpoint:
-            self._kept = checkpoint
-            self.send(Keep(checkpoint))
+    def tell(self, message: Message, *fds: int) -> None:
+        """Sends what holds until another message of this type; it takes over the descriptors."""
+        _, before = self._told.get(message.type, (message, ()))
+        close_all(before)
+        self._told[message.type] = message, fds
+        self.send(message, *fds)
 
     def finish(self) -> None:
         self._finishing = True
@@ -165,6 +156,6 @@ class PersisterLink(HelperLink):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)
         self.lost()
-        if self.arena is not None:
-            os.close(self._arena_fd)
-            self.arena = None
+        for _, fds in self._told.values():
+            close_all(fds)
+        self._told.clear()
