@@ -208,6 +208,7 @@ def _open(stack: ExitStack, plan: AttemptPlan, context: RunContext) -> AttemptRe
     )
     output = context.spare.take(plan.environment, plan.fingerprint) or open_channels()
     return AttemptResources(
+        plan=plan,
         run=context,
         event_loop=stack.enter_context(closing(EventLoop())),
         lifecycle=Lifecycle(),
@@ -229,10 +230,10 @@ def _attempt(
     plan = _plan(context, restarts.left, say)
     with ExitStack() as stack:
         resources = _open(stack, plan, context)
-        running = start(plan, resources)
+        running = start(resources)
         from pitstop.supervisor.attempt.supervision import Supervision
 
-        with closing(Supervision(plan, resources, running)) as supervision:
+        with closing(Supervision(resources, running)) as supervision:
             ready(str(context.control.path))
             exit_code = supervision.run()
             resources.tee.close()

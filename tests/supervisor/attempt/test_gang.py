@@ -105,21 +105,22 @@ class MemberRun:
     def __init__(self, network: Network, task: Task, beacon: Beacon) -> None:
         self.beacon, self.loads, self.link = beacon, Loads(), Link(network, task)
         self.told: list[Occurrence] = []
+        plan = SimpleNamespace(
+            attempt=1,
+            is_served=lambda _: False,
+            history=SimpleNamespace(gangs={}, doubt=""),
+            request=SimpleNamespace(settings=SimpleNamespace(force=False), launcher_pid=0),
+        )
         self.resources: Any = SimpleNamespace(
+            plan=plan,
             run=SimpleNamespace(cluster=self.link),
             beacon=beacon,
             attempt_state=AttemptState(),
             catalog=SimpleNamespace(entries=tuple),
             lifecycle=SimpleNamespace(state=State.ENDING, is_calm=False),
         )
-        plan: Any = SimpleNamespace(
-            attempt=1,
-            is_served=lambda _: False,
-            history=SimpleNamespace(gangs={}, doubt=""),
-            request=SimpleNamespace(settings=SimpleNamespace(force=False), launcher_pid=0),
-        )
         loads: Any = self.loads
-        self.part = GangPart(plan, cast(Any, self.resources), loads)
+        self.part = GangPart(cast(Any, self.resources), loads)
         self.perform(self.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, str(task)), CLUSTER)))
 
     def perform(self, occurrences: Iterable[Occurrence]) -> None:
@@ -328,7 +329,7 @@ def test_the_level_of_one_is_told_to_the_others(runs: tuple[MemberRun, MemberRun
 def test_a_worker_of_a_cluster_of_one_waits_for_nobody() -> None:
     with closing(Beacon.create()) as beacon:
         run = MemberRun(Network(), W0, beacon)
-        run.part = GangPart(SimpleNamespace(), run.resources, run.loads)  # type: ignore[arg-type]
+        run.part = GangPart(run.resources, run.loads)  # type: ignore[arg-type]
         role = RoleAsked(RoleTaken(REPLICA, 1, "worker 0"), {"worker": ["a:1"]})
         assert list(run.part.role_asked(role)) == []
 
@@ -337,7 +338,7 @@ def test_a_member_without_a_cluster_is_told_that_it_is_saved_by_itself() -> None
     with closing(Beacon.create()) as beacon:
         run = MemberRun(Network(), W0, beacon)
         run.link.part = None
-        run.part = GangPart(SimpleNamespace(), run.resources, run.loads)  # type: ignore[arg-type]
+        run.part = GangPart(run.resources, run.loads)  # type: ignore[arg-type]
         [notice] = run.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, "worker 0"), CLUSTER))
         assert isinstance(notice, Notice)
         assert notice.code == "no_gang"

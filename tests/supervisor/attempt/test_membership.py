@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -61,7 +61,8 @@ class Run:
 
     def part(self, *, launched: bool) -> Membership:
         nobody: Any = SimpleNamespace(has_waiting=False, watched_pid=0)
-        return Membership(cast(Any, self.resources), nobody, nobody, launched=launched)
+        self.resources.plan = SimpleNamespace(request=SimpleNamespace(launcher_pid=int(launched)))
+        return Membership(self.resources, nobody, nobody)
 
 
 @pytest.fixture

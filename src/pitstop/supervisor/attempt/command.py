@@ -12,7 +12,7 @@ from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
 from pitstop.record import Frozen
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
+from pitstop.supervisor.attempt.plan import AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.lifecycle.table import State, Trigger
@@ -88,14 +88,13 @@ class Command:
 
     def __init__(
         self,
-        plan: AttemptPlan,
         resources: AttemptResources,
         trainers: TrainerReception,
         running: RunningCommand,
     ) -> None:
         self.main = main = running.main
         self.exit_code = 0
-        self._plan = plan
+        self._plan = resources.plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
         self._trainers = trainers

@@ -13,7 +13,7 @@ from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler, Traine
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status import Status
@@ -24,10 +24,8 @@ _SHARED_MEMORY = Path("/dev/shm")
 class Flight:
     """Begins with the trainer and ends with the attempt; does nothing with `--flight off`."""
 
-    def __init__(
-        self, plan: AttemptPlan, resources: AttemptResources, trainer_slot: TrainerSlot
-    ) -> None:
-        self._plan = plan
+    def __init__(self, resources: AttemptResources, trainer_slot: TrainerSlot) -> None:
+        self._plan = resources.plan
         self._resources = resources
         self._trainer_slot = trainer_slot
         self._started_pid = 0

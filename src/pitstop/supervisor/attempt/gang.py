@@ -11,7 +11,7 @@ from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.link.beacon import NEVER, Phase, Stop
 from pitstop.link.messages import Keep
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
@@ -44,10 +44,8 @@ _ONE_SCRIPT = events.Notice(
 class GangPart:
     """One attempt of a member; does nothing for a run that trains alone."""
 
-    def __init__(
-        self, plan: AttemptPlan, resources: AttemptResources, restoring: Restoring
-    ) -> None:
-        self._plan = plan
+    def __init__(self, resources: AttemptResources, restoring: Restoring) -> None:
+        self._plan = resources.plan
         self._resources = resources
         self._cluster = resources.run.cluster
         self._beacon = resources.beacon

@@ -54,15 +54,10 @@ class Membership:
     """Hears the other members, and tells them what this run does."""
 
     def __init__(
-        self,
-        resources: AttemptResources,
-        desk: RequestDesk,
-        trainers: TrainerReception,
-        *,
-        launched: bool,
+        self, resources: AttemptResources, desk: RequestDesk, trainers: TrainerReception
     ) -> None:
-        """`launched`: all members are on this machine, and end with their `pitstop launch`."""
-        self._launched = launched
+        # Then all members are on this machine, and end with their `pitstop launch`.
+        self._launched = bool(resources.plan.request.launcher_pid)
         self._resources = resources
         self._desk = desk
         self._trainers = trainers

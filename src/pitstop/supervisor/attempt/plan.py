@@ -159,6 +159,7 @@ class RunContext(Frozen):
 class AttemptResources(Frozen):
     """What an attempt works with, opened and closed by `supervise`."""
 
+    plan: AttemptPlan
     run: RunContext
     event_loop: EventLoop
     lifecycle: Lifecycle
@@ -185,11 +186,12 @@ class RunningCommand(Frozen):
     observer: Observer
 
 
-def start(plan: AttemptPlan, resources: AttemptResources) -> RunningCommand:
+def start(resources: AttemptResources) -> RunningCommand:
     """Starts the persister, and the command, or watches the script that asked to be supervised.
 
     Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
     """
+    plan = resources.plan
     resources.resize()
     # It loads the newest checkpoint beside the script's imports.
     resources.persister.start()

@@ -8,7 +8,7 @@ from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.helpers import mirroring
 from pitstop.supervisor.helpers.saving import Saving
@@ -28,7 +28,6 @@ class Stopping:
 
     def __init__(
         self,
-        plan: AttemptPlan,
         resources: AttemptResources,
         command: Command,
         trainers: TrainerReception,
@@ -36,7 +35,7 @@ class Stopping:
         membership: Membership,
         gang: GangPart,
     ) -> None:
-        self._plan = plan
+        self._plan = plan = resources.plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
         self._command = command

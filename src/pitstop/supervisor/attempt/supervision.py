@@ -15,7 +15,7 @@ from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
+from pitstop.supervisor.attempt.plan import AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import ClientReception, RequestDesk
@@ -50,23 +50,18 @@ class Supervision:
     The one place that connects the parts: it hands each occurrence to those that it concerns.
     """
 
-    def __init__(
-        self,
-        plan: AttemptPlan,
-        resources: AttemptResources,
-        running: RunningCommand,
-    ) -> None:
+    def __init__(self, resources: AttemptResources, running: RunningCommand) -> None:
         loop, persister = resources.event_loop, resources.persister
+        self._plan = plan = resources.plan
         patience = min(_SAVE_PATIENCE_SECONDS, plan.request.grace_seconds)
-        self._plan = plan
         self._resources = resources
-        self._trainers = TrainerReception(plan, resources)
+        self._trainers = TrainerReception(resources)
         self._restoring = Restoring(resources.catalog, persister, self._trainers.slot)
         self._saving = Saving(loop, persister, self._restoring, plan.history.losses, patience)
         self._mirroring = Mirroring(loop, resources.run.mirror)
         self._desk = RequestDesk()
         self._clients = ClientReception(loop, resources.run.control, self._desk)
-        self._flight = Flight(plan, resources, self._trainers.slot)
+        self._flight = Flight(resources, self._trainers.slot)
         self._hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self._job = JobWatch(plan.environment)
         self._condition = ConditionWatch(
@@ -74,14 +69,11 @@ class Supervision:
             plan.history.epochs,
             rolls_back=plan.request.settings.rolls_back,
         )
-        self._command = Command(plan, resources, self._trainers, running)
-        launched = bool(plan.request.launcher_pid)
-        self._membership = Membership(resources, self._desk, self._trainers, launched=launched)
-        self._gang = gang = GangPart(plan, resources, self._restoring)
+        self._command = Command(resources, self._trainers, running)
+        self._membership = Membership(resources, self._desk, self._trainers)
+        self._gang = gang = GangPart(resources, self._restoring)
         command, trainers, saving = self._command, self._trainers, self._saving
-        self._stopping = Stopping(
-            plan, resources, command, trainers, saving, self._membership, gang
-        )
+        self._stopping = Stopping(resources, command, trainers, saving, self._membership, gang)
         self._handlers = self.handlers()
         self._actions = self.actions()
         resources.event_loop.watch(resources.run.signals, self._read_signals)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pitstop.cluster.spec import ASSEMBLING, REPLICA
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
@@ -23,9 +23,9 @@ _HANDOVER_SECONDS = 3.0
 class TrainerReception:
     """Lets a process train, has the next one wait for a moment, and refuses the others."""
 
-    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
+    def __init__(self, resources: AttemptResources) -> None:
+        self._plan = plan = resources.plan
         self.slot = TrainerSlot(resources.event_loop, plan.welcome(), resources.beacon.fd)
-        self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
         # Those that want to train while another one is still there, and until when.
