@@ -68,6 +68,22 @@ def test_methods(name: str, trains: bool, feeds_itself: bool) -> None:
     assert (call.trains(), call.feeds_itself) == (trains, feeds_itself)
 
 
+def test_traces_of_a_method_are_those_of_the_function_that_it_calls() -> None:
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    seen = []
+    for rows in (2, 2, 3, 4):
+        call = MethodCall(model, lambda: None, (), {}, "train_on_batch")
+        before = call.traces()
+        model.train_on_batch(np.ones((rows, 2)), np.ones((rows, 1)))
+        seen.append(call.traces() > before)
+    assert seen == [True, False, True, False]
+    whole = MethodCall(model, lambda: None, (), {}, "evaluate")
+    assert whole.traces() == 0
+    model.evaluate(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+    assert whole.traces() > 0
+
+
 @pytest.mark.parametrize(
     ("given", "advances"),
     [

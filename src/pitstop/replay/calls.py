@@ -91,13 +91,27 @@ class FunctionCall(Call):
         return list({id(variable): variable for variable in (*held, *passed)}.values())
 
 
+METHODS = {
+    "train_on_batch": "train_function",
+    "test_on_batch": "test_function",
+    "predict_on_batch": "predict_function",
+    "evaluate": "test_function",
+    "predict": "predict_function",
+}
+"""Those of a Keras model, each with the attribute that holds the function it calls."""
+
+
 @dataclass(frozen=True)
 class MethodCall(Call):
-    """Of `train_on_batch` and its like; their traces are not known, new variables tell of one."""
+    """Of one of `METHODS`."""
 
     @property
     def feeds_itself(self) -> bool:
         return not self.method.endswith("_on_batch")
+
+    def traces(self) -> int:
+        called = private.functions_behind(getattr(self.owner, METHODS[self.method], None))
+        return sum(map(private.traces, called))
 
     def trains(self) -> bool:
         return self.method == "train_on_batch"

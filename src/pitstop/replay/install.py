@@ -11,15 +11,13 @@ import tensorflow as tf
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.replay.calls import Call, FunctionCall, MethodCall
+from pitstop.replay.calls import METHODS, Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.recorder import OpenSession, Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
 from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
-
-WATCHED_METHODS = ("train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
 
 
 def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Recorder:
@@ -46,7 +44,7 @@ def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Re
 
 
 def watch_models(recorder: Recorder, trainer: type, applies: Sequence[tuple[type, str]]) -> None:
-    for name in WATCHED_METHODS:
+    for name in METHODS:
         hook(trainer, name, functools.partial(_call_method, recorder, name))
     hook(trainer, "fit", functools.partial(_fit, recorder))
     for owner, name in applies:

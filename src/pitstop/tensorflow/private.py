@@ -202,6 +202,16 @@ def is_function(value: Any) -> bool:
     return isinstance(value, FUNCTIONS)
 
 
+def functions_behind(value: Any) -> list[Any]:
+    """The `tf.function`s in a function of Keras: that of a step, and that of a batch in it."""
+    found = layer = [value]
+    for _ in range(2):
+        python = [each for each in layer if isinstance(each, types.FunctionType)]
+        layer = [cell for each in python for cell in cells_of(each).values()]
+        found = found + layer
+    return [each for each in found if is_function(each)]
+
+
 def with_bound(function: Any) -> list[Any]:
     """The function, and those that stand for it as a method of one object."""
     return [function, *getattr(function, "_descriptor_cache", {}).values()]
