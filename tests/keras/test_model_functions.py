@@ -72,6 +72,17 @@ def test_a_step_that_was_traced_before_the_restore_is_compared() -> None:
     assert "train_function" in followed.look()
 
 
+def test_what_one_batch_was_traced_with_is_told_as_well() -> None:
+    model, traced = compiled(0.5)
+    model.train_on_batch(ROWS, ANSWERS)
+    assert not traced.look()
+    for factor, is_other in ((0.5, False), (2.0, True)):
+        resumed, followed = compiled(factor)
+        followed.restore(traced.capture())
+        resumed.train_on_batch(ROWS, ANSWERS)
+        assert ("train_function" in followed.look()) is is_other
+
+
 def test_the_next_fit_keeps_the_step_unless_the_model_is_compiled_again() -> None:
     model, traced = compiled(0.5)
     fit(model)
@@ -130,7 +141,7 @@ def test_a_later_fit_reads_no_graph_again(monkeypatch: pytest.MonkeyPatch) -> No
     traced.look()
     fit(model)
     ModelFunctions(model).look()
-    assert len(read) == 1
+    assert len(read) == 2, "that of a step, and that of a batch in it"
 
 
 def measures(factor: float, *, draws: bool = False) -> Any:

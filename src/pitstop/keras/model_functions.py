@@ -6,13 +6,12 @@ A function keeps the Python values that it reads as they were when it was traced
 change them later, without an effect; a function that is traced then has the later ones.
 """
 
-import types
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pitstop.engine.reachable import cells_of, find_used
+from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES
 from pitstop.tensorflow import private
 from pitstop.tensorflow.graph_digest import look
@@ -56,37 +55,39 @@ class ModelFunctions:
                 continue
             _SEEN[function] = traces
             # One of the model that is made anew may have other values, as without an interruption.
-            saved = {} if name in _NAMES else self._saved.get(name, {})
+            of_model = _of_model(name)
+            saved = {} if of_model else self._saved.get(name, {})
             known = _KNOWN.setdefault(function, dict(saved))
             digests, drawn = look(function)
-            if drawn and name not in _NAMES[:1]:
-                self.draws = f"{name} draws from a hidden random stream ({drawn})"
+            if drawn and of_model != _NAMES[0]:
+                self.draws = f"{of_model or name} draws from a hidden random stream ({drawn})"
             for signature, digest in digests.items():
                 if known.setdefault(signature, digest) != digest:
-                    is_own = name not in _NAMES
-                    other = _OTHER.format(name if is_own else f"{name} of the model")
+                    other = _OTHER.format(f"{of_model} of the model" if of_model else name)
         return other
 
     def capture(self) -> dict[str, Mapping[str, str]]:
         known = ((name, dict(_KNOWN.get(each, {}))) for name, each in self._functions())
         # A method of the script that this attempt has not called yet keeps what was saved.
-        waiting = {name: saved for name, saved in self._saved.items() if name not in _NAMES}
+        waiting = {name: saved for name, saved in self._saved.items() if not _of_model(name)}
         return waiting | {name: found for name, found in known if found or name in _NAMES}
 
     def restore(self, saved: Mapping[str, Mapping[str, str]]) -> None:
         self._saved = saved
-        for name in _NAMES:
-            if saved.get(name):
-                # One that is made now is kept, unless the script compiles the model again.
-                getattr(self._model, f"make_{name}")()
+        for name in {_of_model(each) for each in saved if saved[each]} - {""}:
+            # One that is made now is kept, unless the script compiles the model again.
+            getattr(self._model, f"make_{name}")()
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
             _SEEN.pop(function, None)
         self._looked_at = -1
 
-    def _functions(self) -> list[tuple[str, Any]]:
-        found = [(name, _traced_in(getattr(self._model, name, None))) for name in _NAMES]
-        return [(name, each) for name, each in [*found, *self._named()] if each is not None]
+    def _functions(self) -> Iterator[tuple[str, Any]]:
+        for name in _NAMES:
+            behind = private.functions_behind(getattr(self._model, name, None))
+            for number, function in enumerate(behind):
+                yield f"{name}/{number}" if number else name, function
+        yield from self._named()
 
     def _named(self) -> Iterator[tuple[str, Any]]:
         counts: Counter[str] = Counter()
@@ -102,8 +103,7 @@ def _is_of_keras(function: Any) -> bool:
     return str(getattr(python_function, "__module__", "")).startswith(SOURCES)
 
 
-def _traced_in(function: Any) -> Any:
-    """The `tf.function` that a function of Keras calls; None where it runs eagerly."""
-    is_python = isinstance(function, types.FunctionType)
-    found = [function, *(cells_of(function).values() if is_python else ())]
-    return next((each for each in found if private.is_function(each)), None)
+def _of_model(name: str) -> str:
+    """Which function of the model it is, or lies in; empty for one of the script."""
+    first = name.partition("/")[0]
+    return first if first in _NAMES else ""
