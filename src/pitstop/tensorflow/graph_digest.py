@@ -1,6 +1,8 @@
 """What a function was traced with: the Python values that it read are constants of its graph."""
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,14 +11,16 @@ from pitstop.tensorflow import private, traced_ops
 _SEEDS = frozenset({"seed", "seed2"})
 # Names of functions and of resources are others in each process.
 _COMPARED = frozenset({"b", "f", "i", "shape", "tensor", "type"})
+_ADDRESS = re.compile(" object at 0x[0-9a-f]+")
 
 
 def look(function: Any) -> tuple[dict[str, str], str]:
     """For each signature that the function was traced for, a digest of its ops and constants.
 
-    And the type of an op that draws from a hidden stream; empty where none does.
+    And the type of an op that draws from a hidden stream; empty where none does. Objects of Python
+    have no name in a signature: those of equal ones are numbered.
     """
-    digests, drawing = {}, ""
+    digests, drawing, counts = {}, "", Counter[str]()
     for graph in private.graphs(function):
         definition = graph.as_graph_def()
         parts = [definition.node, *(each.node_def for each in definition.library.function)]
@@ -26,8 +30,10 @@ def look(function: Any) -> tuple[dict[str, str], str]:
         captured = [each for each, _ in graph.captures if private.is_eager_tensor(each)]
         values = [private.as_numpy(each) for each in captured if each.dtype.is_floating]
         content = [*sorted(map(_of_nodes, parts)), *(each.tobytes() for each in values)]
-        signature = repr(graph.structured_input_signature).encode()
-        digests[_digest([signature])] = _digest(content)
+        signature = _ADDRESS.sub("", repr(graph.structured_input_signature))
+        counts[signature] += 1
+        number = [str(counts[signature]).encode()] if counts[signature] > 1 else []
+        digests[_digest([signature.encode(), *number])] = _digest(content)
     return digests, drawing
 
 
