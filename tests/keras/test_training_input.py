@@ -241,3 +241,25 @@ def test_the_end_of_an_epoch_that_is_repeated_draws_again(
     reader.restore(saved, lambda _: None)
     reader.restore_streams(saved)
     assert np.random.random() == (before if goes_back else after)
+
+
+class Counted:
+    """Python code of a pipeline, which counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, row: Any) -> Any:
+        self.calls += 1
+        return row
+
+
+def test_objects_of_an_input_of_unknown_length_are_saved_at_its_end() -> None:
+    counted = Counted()
+    rows = tf.data.Dataset.from_tensor_slices(ROWS)
+    rows = rows.map(lambda row: tf.numpy_function(counted, [row], tf.float32))
+    reader = reading(rows.filter(lambda _: True))
+    reader.state.drawn = len(list(reader.iterator))
+    reader.settle()
+    _, saved = reader._objects.capture(Encoder(""), [], read_ahead=True)
+    assert [each["content"] for each in saved["input"].values()] == [{"calls": len(ROWS)}]

@@ -134,6 +134,9 @@ class TrainingInput:
     def settle(self) -> None:
         if self.state.drawn == 0:
             self.before_iterator()
+        elif not self._source.steps_per_epoch:
+            # It was read to its end: nothing is ahead of the steps.
+            self._objects.capture_input()
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         return self.state.capture(self.iterator, encoder)
