@@ -313,6 +313,44 @@ CASES: list[tuple[str, str, CauseId]] = [
         "dependency_or_import_error",
     ),
     (
+        "the call of a callback, and below it half a frame",
+        CUT_MESSAGE.replace("    go()", "    callbacks.on_epoch_end(epoch, logs)").partition(
+            "RuntimeError"
+        )[0]
+        + '  File "/v/lib/python3.7/site-packages/tensorfl',
+        "callback_error",
+    ),
+    (
+        "the call of a callback that itself failed",
+        CUT_MESSAGE.replace("    go()", "    callbacks.on_epoch_end(epoch, logs)").replace(
+            "RuntimeError: it ended", "UnboundLocalError: local variable 'logs' is not set"
+        ),
+        "user_code_error",
+    ),
+    (
+        "half a download of transformers",
+        (
+            "OSError       Traceback (most recent call last)\n"
+            "~/lib/transformers/configuration_utils.py in get_config_dict(cls, **kwargs)\n"
+            "--> 355                 local_files_only=local_files_only,\n\n"
+            "~/lib/transformers/file_utils.py in cached_path(url_or_filename, use"
+        ),
+        "network_or_download_failure",
+    ),
+    (
+        "a file server that disappeared when a file was created there",
+        (
+            "# OSError: [Errno 116] Unable to synchronously create file (error message = 'Stale file "
+            "handle')\n**Traceback (most recent call last):"
+        ),
+        "network_or_download_failure",
+    ),
+    (
+        "a warning of a logger, whose words are those of an error",
+        "WARNING:tensorflow:Unresolved object in checkpoint: (root).optimizer.iter",
+        "unknown",
+    ),
+    (
         "an evaluation after the last step",
         "I Loss for final step: 4.0.\nI Starting evaluation at 2018-05\nI Restoring from m.ckpt-45",
         "unknown",

@@ -248,7 +248,10 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ),
         ("`W core/root_dataset.cc:163] Optimization loop failed: CANCELLED: by it`", "unknown"),
         ("NotFoundError: Graph execution error:\n\nDetected at node a defined at", "unknown"),
-        ("NotFoundError: Op type not registered 'CaseFold' in binary", "unknown"),
+        (
+            "NotFoundError: Op type not registered 'CaseFold' in binary",
+            "dependency_or_import_error",
+        ),
         ("NotFoundError: a/b.jpg; No such file or directory", "data_error"),
         (
             (

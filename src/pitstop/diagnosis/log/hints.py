@@ -28,7 +28,8 @@ _IS_NONE = re.compile(
     r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit|cuda_diagnostics"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk|encountered)|\(OOM\) killer|grappler/optimizers"
-    r"|[$#>] (?:python|srun|bash)|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
+    r"|[$#>] (?:python|srun|bash)|\bskipp(?:ed|ing)\b|extraneous bytes before"
+    r"|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
     re.IGNORECASE,
 )
 _ORDINARY = re.compile(
@@ -100,7 +101,7 @@ def find(log: Log) -> Iterator[Clue]:
     for above, line, below in around:
         if is_of_cuda and _NO_DEVICE.search(line.text):
             yield from _of(log, line, line.text)
-        if line.number <= last or _SAYS_NO_ERROR.search(line.text):
+        if line.number <= last or line.is_warning or _SAYS_NO_ERROR.search(line.text):
             continue  # the program went on after it
         is_told = (
             _ANNOUNCES.match(above)

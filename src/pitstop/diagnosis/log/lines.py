@@ -229,6 +229,7 @@ class Line:
     group: str = ""  # of interleaved writers the mark of this one; empty where there is none
     is_record: bool = field(default=False, compare=False)  # a logger began a record with it
     is_stamped: bool = field(default=False, compare=False)  # a time stood before it
+    is_warning: bool = field(default=False, compare=False)  # its level, which stood before it
     origin: int = field(default=0, compare=False)  # its number in the file, where that differs
 
 
@@ -328,7 +329,7 @@ def _prefix_of(text: str) -> re.Pattern[str] | None:
 def _undecorated(number: int, raw: str) -> Line:
     record = raw.strip("[], ")
     text, group = (_from_json(record) if record.startswith("{") else None) or (raw, "")
-    seen = set[str | None]()
+    seen, is_warning = set[str | None](), False
     for _ in range(_MOST_DECORATIONS):
         found = _DECORATION.match(text)
         if found is None or not found.end():
@@ -336,10 +337,11 @@ def _undecorated(number: int, raw: str) -> Line:
         if found.lastgroup in _GROUP_NAMES:
             group = f"{group} {found[0]}".strip()
         seen.add(found.lastgroup)
+        is_warning = is_warning or "WARNING" in found[0]
         text = text[found.end() :]
         text = text[1:] if text[:1] in (" ", "\t") else text
     is_record = bool(seen & {"level", "record", "glog"})
-    return Line(number, text.rstrip(), group, is_record, bool(seen & _STAMPS))
+    return Line(number, text.rstrip(), group, is_record, bool(seen & _STAMPS), is_warning)
 
 
 def _from_json(raw: str) -> tuple[str, str] | None:

@@ -60,6 +60,7 @@ _IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
 _READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
+_CALLS_HOOK = re.compile(r"\bcallbacks?\.(?P<hook>on_\w+_(?:begin|end))\(")
 _LONGEST_CHAIN = 50
 _MOST_FRAME_LINES = 200
 _MOST_BETWEEN_FRAMES = 3
@@ -183,7 +184,9 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     by_code = _RAISE.match(frames[-1].code)
     if not name and by_code and ERROR_NAME.match(by_code["name"]):
         name = by_code["name"]
-    raised = from_title(name, "", frames, callback=_callback_of(frames))
+    called = _CALLS_HOOK.search(" ".join(frame.code for frame in frames[-2:]))
+    hook = _callback_of(frames) or (called["hook"] if called else "")
+    raised = from_title(name, "", frames, callback=hook)
     quote = (
         at.text.strip()
         if headed

@@ -116,8 +116,9 @@ def findings(ending: Ending) -> list[Finding]:
         quoted = _quoted(ending)
         is_vague = best is not None and best.cause == "user_code_error"
         is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt" or is_vague)
-        best = quoted if best is None or is_sure else best
-    best = best or _told_code(ending)
+        told = None if best else _told_code(ending)
+        tells_more = quoted and not (told and quoted.cause in ("unknown", "user_code_error"))
+        best = quoted if is_sure or (best is None and tells_more) else best or told
     if best is None:
         return []
     others = _others(ending, best)
@@ -129,7 +130,7 @@ def _quoted(ending: Ending) -> Clue | None:
     told = [line for line in ending.log.lines if line.text.strip()]
     titles = [line for line in told[:1] if line.text.startswith("# ")]
     for lines in (told if len(told) <= _MOST_SENTENCES else [], titles):
-        serious = [line for line in lines if not hints.is_ordinary(line.text)]
+        serious = [each for each in lines if not (each.is_warning or hints.is_ordinary(each.text))]
         said = quotations(serious, is_short=len(lines) <= hints.FEW_LINES)
         found = choose(Ending(Log(tuple(said))))
         if found:

@@ -210,7 +210,7 @@ _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhaus
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
     {
         *("disk_full", "shm_exhausted", "permission_or_readonly", "too_many_open_files"),
-        "callback_error",
+        *("callback_error", "network_or_download_failure"),
     }
 )
 
