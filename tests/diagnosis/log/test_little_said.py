@@ -340,8 +340,8 @@ CASES: list[tuple[str, str, CauseId]] = [
     (
         "a file server that disappeared when a file was created there",
         (
-            "# OSError: [Errno 116] Unable to synchronously create file (error message = 'Stale file "
-            "handle')\n**Traceback (most recent call last):"
+            "# OSError: [Errno 116] Unable to synchronously create file (error message = 'Stale "
+            "file handle')\n**Traceback (most recent call last):"
         ),
         "network_or_download_failure",
     ),
