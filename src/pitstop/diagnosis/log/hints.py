@@ -69,7 +69,7 @@ _SAID_BY_PYTHON = re.compile(
     r"|(?:index|range) out of range|division by zero|not supported between instances of"
     r"|(?:not enough|too many) values to unpack|can only concatenate|invalid literal for int"
     r"|conversion requested dtype|[Uu]ncaught exception (?:during|in) \S.*: \S"
-    r"|\b(?:Attribute|Index|Key|Name|Type|UnboundLocal|Value|ZeroDivision)Error: \S"
+    r"|\b(?:Attribute|Index|Key|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?:: | ?['\"])\S"
 )
 """What an exception of the script says, in a line of other words."""
 _OF_A_CALLBACK = re.compile(

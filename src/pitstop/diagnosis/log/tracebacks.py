@@ -203,7 +203,7 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     title = _TITLE.match(without_marks(stream[index].text))
     if title is None or not _names_exception(title["name"].partition("(")[0]):
         return None
-    if title["name"] == "error" and not title["message"]:
+    if title["name"].lower() == "error" and not title["message"]:
         return None
     first = _first_frame_above(stream, index)
     if first == index and _MEASURED.match(title.group()):

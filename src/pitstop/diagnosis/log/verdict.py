@@ -9,11 +9,11 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import hints
-from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue
+from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue, classified
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
+from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify
 from pitstop.diagnosis.wording import ADVICE
 
 _SHAPE = re.compile(
@@ -116,7 +116,7 @@ def findings(ending: Ending) -> list[Finding]:
         quoted = _quoted(ending)
         is_vague = best is not None and best.cause == "user_code_error"
         is_sure = quoted and (quoted.signal or quoted.cause == "user_interrupt" or is_vague)
-        told = None if best else _told_code(ending)
+        told = None if best else _code(ending)
         tells_more = quoted and not (told and quoted.cause in ("unknown", "user_code_error"))
         best = quoted if is_sure or (best is None and tells_more) else best or told
     if best is None:
@@ -162,13 +162,12 @@ def _best(ending: Ending) -> Clue | None:
         return found
     if ending.is_complete:
         return of_completed(ending)
-    status = _status(loud)
+    status, code = _status(loud), _code(ending)
     return (
         _error(ending, loud)
         or (status and _refined(ending, status))
         or of_completed(ending)
-        or _nameless(ending, loud)
-        or _hint(ending)
+        or (code if code and code.cause != "unknown" else _hint(ending))
     )
 
 
@@ -261,7 +260,8 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
             or clue
         )
     if clue.cause != "gpu_driver_or_library":
-        return clue
+        found = _with_frames_below(ending, clue)
+        return found if found and found.weight > Weight.HINT else clue
     above = hints.before(ending.log, clue)
     full = _before(ending, clue, "gpu_oom") or above
     if full is None or full.cause != "gpu_oom":
@@ -302,9 +302,15 @@ def _with_frames_below(ending: Ending, clue: Clue) -> Clue | None:
     """A quoted exception may have its frames below it, and the quotation may be cut there."""
     if clue.raised is None or clue.raised.frames:
         return None
-    below = [each for each in ending.clues if each.weight is Weight.HINT and each.raised]
-    cut = next((each for each in below if each.number > clue.number), None)
-    return replace(cut, number=clue.number, quote=clue.quote) if cut else None
+    cut = next((t for t in ending.log.tracebacks if t.is_cut and t.first > clue.number), None)
+    if cut is None:
+        return None
+    raised = replace(clue.raised, frames=cut.raised.frames, callback=cut.raised.callback)
+    row = classify(raised)
+    if row:
+        return classified(ending.log, replace(clue, raised=raised), raised, row)
+    told = next((each for each in ending.clues if each.raised is cut.raised), None)
+    return replace(told, number=clue.number, quote=clue.quote) if told else None
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:
@@ -319,22 +325,16 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
     return ranked[-1] if ranked else None
 
 
-def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
-    """It failed, and nothing in the log tells why."""
-    failed = any(each.raised and each.headed for each in ending.clues)
-    codes = [each for each in _codes(fatal) if failed or not each.number]
-    return replace(codes[-1], cause="user_code_error", confidence=0.35) if codes else None
-
-
-def _told_code(ending: Ending) -> Clue | None:
-    """A launcher tells that a process failed, and the log has nothing of that process."""
-    codes = _codes([each for each in ending.clues if not each.survived])
+def _code(ending: Ending) -> Clue | None:
+    """An exit code, if nothing in the log tells why: the script's, or one that a launcher tells."""
+    told = [each for each in ending.clues if each.weight is Weight.STATUS and not each.survived]
+    codes = [each for each in told if each.cause is None]
+    if not codes:
+        return None
+    if not codes[-1].number or any(each.raised and each.headed for each in ending.clues):
+        return replace(codes[-1], cause="user_code_error", confidence=0.35)
     advice = (ADVICE["read_own_log"],)
-    return replace(codes[-1], cause="unknown", confidence=0.3, advice=advice) if codes else None
-
-
-def _codes(clues: Sequence[Clue]) -> list[Clue]:
-    return [each for each in clues if each.weight is Weight.STATUS and each.cause is None]
+    return replace(codes[-1], cause="unknown", confidence=0.3, advice=advice)
 
 
 def _hint(ending: Ending) -> Clue | None:
