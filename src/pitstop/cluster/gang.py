@@ -79,7 +79,7 @@ class GangLeader:
                 self._agreement, orders = stop_agreement.answered(self._agreement, task, message)
                 return list(orders)
             case messages.SaveProposal(name):
-                return self._ask_save(name)
+                return self._ask("", self._progress, saves=True, name=name)
             case messages.SavedReport(mark):
                 return self._saved(task, mark)
             case messages.LevelReport(reason):
@@ -92,23 +92,18 @@ class GangLeader:
         return []
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> Orders:
-        agreement = self._agreement
-        if not self.is_ready or (agreement is not None and not agreement.saves):
-            return []
-        step = progress.entering + 1
-        begun = stop_agreement.begun(self._members, step, reason, before=agreement)
-        self._agreement, orders = begun
-        return list(orders)
+        return self._ask(reason, progress)
 
-    def _ask_save(self, name: str) -> Orders:
-        agreement = self._agreement
-        if not self.is_ready or (agreement is not None and not agreement.saves):
+    def _ask(
+        self, reason: str, progress: LeaderProgress, *, saves: bool = False, name: str = ""
+    ) -> Orders:
+        before = self._agreement
+        if not self.is_ready or (before is not None and not before.saves):
             return []
-        step = self._progress.entering + 1
-        if agreement is not None and not agreement.agreed:
-            name = name or agreement.name
+        if saves and before is not None and not before.agreed:
+            name = name or before.name
         self._agreement, orders = stop_agreement.begun(
-            self._members, step, "", saves=True, name=name, before=agreement
+            self._members, progress.entering + 1, reason, saves=saves, name=name, before=before
         )
         return list(orders)
 
@@ -173,7 +168,7 @@ class GangLeader:
         elif self._ordered_step is not None and now_seconds >= self._settles_until_seconds:
             # Some had passed the step before they heard of it: another step will be agreed on.
             self._ordered_step = None
-            return self._ask_save("")
+            return self._ask("", progress, saves=True)
         if now_seconds < self._snapshot_at_seconds:
             return []
         # If not all have it by now, the save has failed for one of them.
