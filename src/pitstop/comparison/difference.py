@@ -11,19 +11,17 @@ from pitstop.comparison.record import Disagreement, Resume, Saved
 from pitstop.engine.state_capture import Position
 from pitstop.events import EnvironmentChanged
 from pitstop.record import Frozen
+from pitstop.store.image import DTYPE_NAMES
 from pitstop.store.reader import read_tensor
 
-_DTYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
-    "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
-}  # fmt: skip
+_NOT_MEASURED = ("BOOL", "F8_E4M3", "F8_E5M2")  # It has no distances, or NumPy does not know it.
 
 
 def values(data: bytes, dtype: str) -> NDArray[Any] | None:
     if dtype == "BF16":  # the upper half of a float32
         upper = np.frombuffer(data, "<u2").astype("<u4")
         return (upper << 16).view("<f4")
-    return np.frombuffer(data, _DTYPES[dtype]) if dtype in _DTYPES else None
+    return None if dtype in _NOT_MEASURED else np.frombuffer(data, DTYPE_NAMES[dtype])
 
 
 def largest_difference(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float | None:
