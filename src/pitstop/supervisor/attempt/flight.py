@@ -37,9 +37,12 @@ class Flight:
             return
         self._started_pid = started_pid
         sampler = Sampler(self._resources.beacon, self._roles, self._places())
-        folder = self._plan.stacks_file.parent
-        writer = self._tensorboard_writer()
-        self._recorder = FlightRecorder(folder, sampler, every_seconds, writer)
+        begun_seconds = open_existing(self._plan.request.run_dir).identity.created_seconds
+        event_log = self._resources.event_log
+        writer = TensorBoardWriter(
+            self._plan.attempt, begun_seconds, lambda: event_log.attempt_state.resumed_from_step
+        )
+        self._recorder = FlightRecorder(self._plan.folder, sampler, every_seconds, writer)
         self._recorder.start()
 
     def on_vitals(self, report: VitalsReport) -> None:
@@ -63,13 +66,6 @@ class Flight:
     def close(self) -> None:
         if self._recorder is not None:
             self._recorder.close()
-
-    def _tensorboard_writer(self) -> TensorBoardWriter:
-        begun_seconds = open_existing(self._plan.request.run_dir).identity.created_seconds
-        event_log = self._resources.event_log
-        return TensorBoardWriter(
-            self._plan.attempt, begun_seconds, lambda: event_log.attempt_state.resumed_from_step
-        )
 
     def _roles(self) -> ProcessRoles:
         mirror = self._resources.run.mirror

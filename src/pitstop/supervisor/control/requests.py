@@ -72,7 +72,11 @@ class RequestDesk:
                 later = occurrences.StopAfterEpochAsked(_stop_request(connection, request))
                 return later, occurrences.StatusAsked(connection)
             case "checkpoint":
-                return self._checkpoint(connection, request.name)
+                others = (each.name for each in self._waiting.values() if each.name)
+                if request.name and any(name != request.name for name in others):
+                    connection.tell(messages.Refusal(_BEING_NAMED))
+                    return ()
+                return (occurrences.CheckpointAsked(connection, request.name),)
             case other:
                 connection.tell(messages.Refusal(f"Unknown request for this version: {other!r}."))
                 return ()
@@ -134,12 +138,6 @@ class RequestDesk:
             if concerns(waiting):
                 connection.tell(answer)
                 del self._waiting[connection]
-
-    def _checkpoint(self, connection: Connection, name: str) -> tuple[occurrences.Occurrence, ...]:
-        if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
-            connection.tell(messages.Refusal(_BEING_NAMED))
-            return ()
-        return (occurrences.CheckpointAsked(connection, name),)
 
 
 class ClientReception:

@@ -191,12 +191,9 @@ class SignalQueue:
         self.original_mask = frozenset(
             signal.Signals(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         )
+        self.blocked_mask = self.original_mask | self._watched
         self._thread = threading.Thread(target=self._wait, name="pitstop-signals", daemon=True)
         self._thread.start()
-
-    @property
-    def blocked_mask(self) -> frozenset[signal.Signals]:
-        return self.original_mask | self._watched
 
     def fileno(self) -> int:
         return self._wake_in.fileno()
