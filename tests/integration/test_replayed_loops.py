@@ -186,7 +186,7 @@ def test_a_loop_that_looks_for_its_own_checkpoints_is_repeated(
     assert run.last(LevelKnown).level == "exact_by_replay"
     resumed = run.attempt()
     assert resumed.returncode == 0, resumed.stderr
-    assert b"own checkpoints in" in resumed.stderr
+    assert b"own checkpoints, such as those in" in resumed.stderr
     assert run.last(Restored).level == "exact_by_replay"
     (tmp_path / "alone").mkdir()
     alone = run_alone(tmp_path / "alone", *forked, SCRIPTS / "loop_manager.py", form)

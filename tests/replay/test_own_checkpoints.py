@@ -13,10 +13,10 @@ import pytest
 
 from pitstop.engine.leaving import Refused
 from pitstop.engine.present_identity import own_sources
-from pitstop.events import LOOPS, FitStarted, Notice, TrainerConnected
+from pitstop.events import Notice, OwnCheckpointsBegun, TrainerConnected
 from pitstop.journal import Journal
 from pitstop.link.settings import ENV_STACKS
-from pitstop.replay.own_checkpoints import FOUND, OwnCheckpoints
+from pitstop.replay.own_checkpoints import OwnCheckpoints
 from pitstop.store.run_folder import JOURNAL_FILE
 from tests.replay.conftest import MakeAttempt
 
@@ -38,8 +38,7 @@ def _tell(run_dir: Path, folder: Path, **changed: Any) -> None:
     known: dict[str, Any] = {"argv": sys.argv, "sources": own_sources(), "found": False} | changed
     with Journal(run_dir / JOURNAL_FILE, 1) as journal:
         journal.append(TrainerConnected(7, "3.11", known["argv"], {}, known["sources"]))
-        data = {"adapter": LOOPS[1], FOUND: {str(folder): known["found"]}}
-        journal.append(FitStarted(0, 1, None, data))
+        journal.append(OwnCheckpointsBegun(str(folder), known["found"]))
 
 
 def _own(make: MakeAttempt) -> tuple[OwnCheckpoints, Callable[[], list[Any]]]:
@@ -54,13 +53,24 @@ def test_an_unchanged_loop_finds_none_again(
 ) -> None:
     _tell(tmp_path, folder)
     own, events = _own(make)
-    assert [own.look(str(folder), lambda: _STATE) for _ in range(2)] == [None, None]
+    assert [own.look(str(folder), lambda: _STATE, may_hide=True) for _ in range(2)] == [None, None]
     own.loop_begins("")
-    assert own.look(str(folder), lambda: _STATE) is _STATE
-    assert own.found == {str(folder): False}
-    assert [each.code for each in events() if isinstance(each, Notice)] == [
-        "own_checkpoints_hidden"
-    ]
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
+    assert own.look(str(folder), lambda: _STATE, may_hide=False) is _STATE
+    own.writes(folder, None)  # a save of the repetition
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
+    [told] = [each for each in events() if isinstance(each, Notice)]
+    assert told.code == "own_checkpoints_hidden"
+
+
+def test_the_first_save_in_a_folder_is_told(make: MakeAttempt, folder: Path) -> None:
+    attempt = make()
+    own = OwnCheckpoints(lambda: attempt.session)
+    own.look(str(folder), lambda: None, may_hide=True)
+    for _ in range(2):
+        own.writes(folder, attempt.session)
+    found = [each for each in attempt.events() if isinstance(each, OwnCheckpointsBegun)]
+    assert found == [OwnCheckpointsBegun(str(folder), found=False)]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +86,7 @@ def test_any_other_loop_finds_what_there_is(
 ) -> None:
     _tell(tmp_path, folder, **changed)
     own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE) is _STATE
-    assert own.found == {str(folder): True}
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
 
 
 def test_what_somebody_else_has_saved_is_found(
@@ -87,7 +96,7 @@ def test_what_somebody_else_has_saved_is_found(
     later_seconds = time.time() + 60
     os.utime(folder / "checkpoint", (later_seconds, later_seconds))
     own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE) is _STATE
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
 
 
 def test_nothing_is_hidden_where_nothing_is_saved(
@@ -95,7 +104,7 @@ def test_nothing_is_hidden_where_nothing_is_saved(
 ) -> None:
     _tell(tmp_path, folder)
     own = OwnCheckpoints(lambda: make().session)
-    assert own.look(str(folder), lambda: _STATE) is _STATE
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
 
 
 def test_another_loop_may_not_go_on_without_the_checkpoints_that_it_asked_for(
@@ -104,7 +113,7 @@ def test_another_loop_may_not_go_on_without_the_checkpoints_that_it_asked_for(
     _tell(tmp_path, folder)
     own, events = _own(make)
     own.asks(str(folder))
-    assert own.look(str(folder), lambda: _STATE) is None
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
     with pytest.raises(Refused):
         own.loop_begins("its first step gives other values")
     refused = [each for each in events() if getattr(each, "code", "") == "resume_refused"]
@@ -116,7 +125,7 @@ def test_a_script_that_did_not_ask_goes_on_as_another_loop(
 ) -> None:
     _tell(tmp_path, folder)
     own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE) is None
+    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
     own.loop_begins("its first step gives other values")
 
 
@@ -127,5 +136,5 @@ def test_a_script_restores_itself_if_it_has_found_one(
     own = OwnCheckpoints(lambda: None)
     assert not own.restores_itself(folder)
     own.asks(str(folder))
-    own.look(str(folder), lambda: state)
+    own.look(str(folder), lambda: state, may_hide=True)
     assert own.restores_itself(folder) is restores

@@ -66,6 +66,13 @@ class Restored(Event):
     lost_steps: int  # steps executed by an earlier attempt that are executed again
 
 
+class OwnCheckpointsBegun(Event):
+    """The script saves its first `tf.train` checkpoint of the attempt in a folder."""
+
+    folder: str
+    found: bool  # whether it had found one there when it looked first
+
+
 class FitRestored(Event):
     """A `fit` that an earlier attempt finished was not run again."""
 

@@ -18,20 +18,17 @@ from pitstop.engine.file_access import changed_seconds
 from pitstop.engine.present_identity import own_sources, process_name
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused
-from pitstop.events import FitStarted, Notice, TrainerConnected
+from pitstop.events import Notice, OwnCheckpointsBegun, TrainerConnected
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.settings import ENV_STACKS
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow.session_course import is_drawn
 
-FOUND = "own_checkpoints"
-"""Member of `FitStarted.data`: the folders where the script has looked, and if there was one."""
-
 _STATE_FILE = "checkpoint"  # in which `tf.train` lists the checkpoints of a folder
 _SLACK_SECONDS = 5.0
 _HIDDEN = (
-    "the script's own checkpoints in {} are not restored: the loop is repeated from its start, "
-    "when there were none"
+    "the script's own checkpoints, such as those in {}, are not restored: its loop is repeated "
+    "from the start, when there were none."
 )
 _ANOTHER = (
     "The loop is not the saved one: {}. The script's own checkpoints in {} were hidden from it, so "
@@ -42,12 +39,14 @@ _REMEDY = "Undo the change, or start with --new: the script then restores its ow
 
 
 class OwnCheckpoints:
-    """Of one process. `found`: by folder, whether the script's first look found a checkpoint."""
+    """Of one process."""
 
     def __init__(self, open_session: Callable[[], Session | None]) -> None:
         self._open_session = open_session
-        self.found: dict[str, bool] = {}
+        self._found: dict[str, bool] = {}  # by folder: whether the first look found a checkpoint
         self._asked: set[str] = set()
+        self._written: set[str] = set()
+        self._told: set[str] = set()
         self._empty_before: frozenset[str] | None = None
         self._hiding: Session | None = None
         self._pid = os.getpid()
@@ -57,47 +56,55 @@ class OwnCheckpoints:
         if not is_drawn(Path(folder)):
             self._asked.add(_absolute(folder))
 
+    def writes(self, folder: Path, session: Session | None) -> None:
+        """The script saves a checkpoint in a folder, or would if `session` were not None."""
+        path = _absolute(folder)
+        self._written.add(path)
+        if session is not None and path not in self._told:
+            self._told.add(path)
+            session.report(OwnCheckpointsBegun(path, self._found.get(path, False)))
+
     def restores_itself(self, folder: Path) -> bool:
         """Whether the script, run again, continues from what it saves in a folder."""
         path = _absolute(folder)
-        return path in self._asked and self.found.get(path, True)
+        return path in self._asked and self._found.get(path, True)
 
-    def look(self, folder: str, look: Callable[[], Any]) -> Any:
-        """What there is in a folder, from `look`; None where the loop to repeat has found none."""
+    def look(self, folder: str, look: Callable[[], Any], *, may_hide: bool) -> Any:
+        """What there is in a folder, from `look`; None where the loop to repeat had found none."""
         path = _absolute(folder)
-        if path not in self.found and path in self._empty():
+        if may_hide and path not in self._written and path in self._empty():
             self._hide(path)
-        if self._hiding is not None and path in self._empty():
             return None
         state = look()
-        self.found.setdefault(path, state is not None)
+        self._found.setdefault(path, state is not None)
         return state
 
     def _hide(self, path: str) -> None:
-        self.found[path] = False
-        self._hiding = self._open_session()
-        if self._hiding is not None:
-            self._hiding.report(Notice("own_checkpoints_hidden", _HIDDEN.format(path) + "."))
-            atexit.register(self._script_ended)
+        self._found[path] = False
+        if self._hiding is None and (session := self._open_session()) is not None:
+            self._hiding = session
+            session.report(Notice("own_checkpoints_hidden", _HIDDEN.format(path)))
 
     def loop_begins(self, why_another: str) -> None:
         """Raises `Refused` where checkpoints were hidden, and the loop is not the saved one."""
         atexit.unregister(self._script_ended)
-        session, self._hiding = self._hiding, None
-        if session is not None and why_another and (hidden := self._hidden()):
-            session.refuse(ResumeRefused(_ANOTHER.format(why_another, hidden), _REMEDY))
+        if self._hiding is not None and why_another and (hidden := self._hidden()):
+            message = _ANOTHER.format(why_another, hidden)
+            self._hiding.refuse(ResumeRefused(message, _REMEDY))
 
     def _hidden(self) -> str:
         return ", ".join(sorted(self._asked & self._empty()))
 
     def _empty(self) -> frozenset[str]:
-        """Folders in which the saved loop has found no checkpoint; none if there is no such."""
+        """Folders in which the saved loop had found no checkpoint; none if there is no such."""
         if self._empty_before is None:
             self._empty_before = frozenset()
             try:
                 self._empty_before = self._found_empty()
             except Exception as error:  # noqa: BLE001 - ours: the script's own resume applies
                 FENCE.note("the look for the script's own checkpoints", error)
+            if self._empty_before:
+                atexit.register(self._script_ended)
         return self._empty_before
 
     def _found_empty(self) -> frozenset[str]:
@@ -105,18 +112,17 @@ class OwnCheckpoints:
         if not stacks_path or process_name():
             return frozenset()
         run_dir = Path(stacks_path).parents[2]
-        entries = journal.read(run_dir / JOURNAL_FILE).entries
-        begun = [each.attempt for each in entries if isinstance(each.event, FitStarted)]
-        of_attempt = [each for each in entries if each.attempt == max(begun, default=0)]
-        started = journal.last_of(of_attempt, FitStarted)
-        if started is None or not _is_same_script(journal.last_of(of_attempt, TrainerConnected)):
-            return frozenset()
-        looked: Any = started.data.get(FOUND, {})
-        until = _end_seconds(run_dir / "attempts" / str(of_attempt[0].attempt), of_attempt)
+        by_attempt: dict[int, list[journal.Entry]] = {}
+        for each in journal.read(run_dir / JOURNAL_FILE).entries:
+            by_attempt.setdefault(each.attempt, []).append(each)
+        newest: dict[str, tuple[bool, int]] = {}
+        for attempt, entries in by_attempt.items():
+            for begun in journal.events_of(entries, OwnCheckpointsBegun):
+                newest[begun.folder] = begun.found, attempt
         empty = frozenset(
             folder
-            for folder, found in looked.items()
-            if not found and changed_seconds(os.path.join(folder, _STATE_FILE)) <= until  # noqa: PTH118
+            for folder, (found, attempt) in newest.items()
+            if not found and _is_of_attempt(run_dir, by_attempt[attempt], folder)
         )
         session = self._open_session() if empty else None
         return empty if session is not None and session.trainings.has_loop else frozenset()
@@ -135,6 +141,14 @@ def _is_same_script(before: TrainerConnected | None) -> bool:
     if before is None or before.argv[:1] != sys.argv[:1]:
         return False
     return all(before.sources.get(path) == digest for path, digest in own_sources().items())
+
+
+def _is_of_attempt(run_dir: Path, entries: Sequence[journal.Entry], folder: str) -> bool:
+    """Whether what is in a folder was saved in that attempt, and by this script."""
+    attempt_dir = run_dir / "attempts" / str(entries[0].attempt)
+    if not _is_same_script(journal.last_of(entries, TrainerConnected)):
+        return False
+    return changed_seconds(str(Path(folder, _STATE_FILE))) <= _end_seconds(attempt_dir, entries)
 
 
 def _end_seconds(attempt_dir: Path, entries: Sequence[journal.Entry]) -> float:

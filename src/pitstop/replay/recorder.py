@@ -25,7 +25,7 @@ from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
-from pitstop.replay.own_checkpoints import FOUND, OwnCheckpoints
+from pitstop.replay.own_checkpoints import OwnCheckpoints
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
@@ -74,6 +74,7 @@ class Recorder:
         self.eager = EagerSteps(self.listens, self._keeps, self._eager_step)
         self._closures: Closures | None = None
         self._own = OwnCheckpoints(open_session)
+        self._is_repeated = False  # the loop is a saved one, repeated before or still
 
     def switch_off(self) -> None:
         self._off = True
@@ -186,15 +187,18 @@ class Recorder:
 
     def looks_for_checkpoint(self, folder: str, look: Callable[[], Any]) -> Any:
         """What tells the script's own checkpoints in a folder; None where they are hidden."""
-        is_before = self.loop is None and self.listens()
-        return self._own.look(folder, look) if is_before else look()
+        may_hide = (self.loop is None or self._is_repeated) and self.listens()
+        return self._own.look(folder, look, may_hide=may_hide)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any], prefix: str) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
         if self.loop is None or not self.listens():
             return run()
-        if prefix and self._own.restores_itself(Path(prefix).parent):
-            self.loop.doubt(_RESTORES_ITSELF.format(prefix))
+        if prefix:
+            session = self.loop.session if self._repetition is None else None
+            self._own.writes(Path(prefix).parent, session)
+            if self._own.restores_itself(Path(prefix).parent):
+                self.loop.doubt(_RESTORES_ITSELF.format(prefix))
         with self._within():
             return run() if self._repetition is None else instead()
 
@@ -294,7 +298,6 @@ class Recorder:
             loop_identity.look(self._registry.in_order(call.variables())),
         )
         loop = self.loop = LiveLoop(session, self._registry, identity, self._closures)
-        loop.data[FOUND] = dict(self._own.found)
         read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = read.own_resume
         point = None if alone else session.trainings.point_for(loop.index)
@@ -328,7 +331,7 @@ class Recorder:
             raise Refused from None
         repetition = Repetition(loop, self._registry, saved, self._closures)
         if not (why_another := repetition.why_another(read)):
-            self._repetition = repetition
+            self._repetition, self._is_repeated = repetition, True
             repetition.begin()
         return why_another
 
@@ -342,5 +345,5 @@ class Recorder:
             loop.note(RecordEntry(RecordKind.END, _FIT, ("none",), memoryview(b"")))
             loop.finish()
         self.loop = None
-        self._in_the_open = False
+        self._in_the_open = self._is_repeated = False
         self._thread = 0

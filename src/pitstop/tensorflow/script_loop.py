@@ -21,7 +21,7 @@ class ScriptLoop:
     """Belongs to the thread that trains.
 
     `index`: which training of the process, counted from 0. `step`: training steps completed over
-    the whole run, `done`: those of this loop. `data`: what is told of it as it begins.
+    the whole run, `done`: those of this loop.
     """
 
     def __init__(self, session: Session, adapter: str, index: int, step: int) -> None:
@@ -30,14 +30,14 @@ class ScriptLoop:
         self.step = step
         self.done = 0
         self.boundary = StepBoundary(session)
-        self.data: dict[str, Any] = {"adapter": adapter}
+        self._adapter = adapter
         self._versions = computed_with()
         self._loss = NO_LOSS
         self._told: Exactness | None = None
 
     def begin(self, steps: int | None = None) -> None:
         self._loss = NO_LOSS
-        self.session.report(FitStarted(self.index, 1, steps, self.data))
+        self.session.report(FitStarted(self.index, 1, steps, {"adapter": self._adapter}))
         self.session.snapshots.start_steps(self.step)
 
     def step_done(self, loss: float | None, digest: int) -> None:
