@@ -17,10 +17,12 @@ _handlers: dict[str, list[AuditHandler]] = {}
 
 
 def subscribe(events: Iterable[str], handler: AuditHandler) -> None:
+    """Once for each handler, however often it is said."""
     if not _handlers:
         sys.addaudithook(_hook)
     for event in events:
-        _handlers.setdefault(event, []).append(handler)
+        if handler not in _handlers.setdefault(event, []):
+            _handlers[event].append(handler)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:

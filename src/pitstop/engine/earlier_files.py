@@ -65,7 +65,7 @@ class EarlierFiles:
     def __init__(self) -> None:
         self.looks = FileLooks(self._looked_at, self._looked_for)
         self._started_seconds = time.time()
-        self._is_hooked = self._listening = False
+        self._listening = False
         self._read: dict[str, float] = {}
         self._databases: dict[str, float] = {}
         self._own_databases: set[str] = set()
@@ -77,10 +77,8 @@ class EarlierFiles:
         self._doubt: _Doubt | None = None
 
     def _hook(self) -> None:
-        if not self._is_hooked:
-            self._is_hooked = True
-            subscribe(("open", "sqlite3.connect"), self._on_event)
-            subscribe(_REPLACING, self._on_replaced)
+        subscribe(("open", "sqlite3.connect"), self._on_event)
+        subscribe(_REPLACING, self._on_replaced)
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0

@@ -32,7 +32,7 @@ class FileLooks:
     ) -> None:
         """`tell` gets a path, and when it was changed last, in seconds; 0 for what is not there."""
         self._tell, self._tell_pattern = tell, tell_pattern
-        self._is_on = self._is_hooked = False
+        self._is_on = False
         self._stat = os.stat
         self._fenced: Callable[..., None] = self._look
 
@@ -41,9 +41,7 @@ class FileLooks:
         from pitstop.engine.fence import observing  # noqa: PLC0415
 
         self.end()
-        if not self._is_hooked:
-            self._is_hooked = True
-            subscribe(_LOOKS, self._on_event)
+        subscribe(_LOOKS, self._on_event)
         self._fenced = observing()(self._look)
         self._is_on = True
         self._stat = os.stat
@@ -78,9 +76,10 @@ class FileLooks:
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         if self._is_on and frame is not None and _is_look(frame):
-            self._fenced(_LOOKS[event], arguments)
-            if pattern := _PATTERNS.get(event):
-                self._tell_pattern(pattern(*arguments))
+            paths_of, pattern_of = _LOOKS[event]
+            self._fenced(paths_of, arguments)
+            if pattern := pattern_of(*arguments):
+                self._tell_pattern(pattern)
 
     def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
         for path in islice(paths_of(*arguments), _MOST_FILES):
@@ -110,18 +109,6 @@ def _named(_: Any, words: Iterable[Any], folder: Any = None, __: Any = None) -> 
             yield os.path.join(os.fsdecode(folder or ""), name)  # noqa: PTH118
 
 
-_LOOKS: dict[str, Callable[..., Iterable[Any]]] = {
-    "os.listdir": _listed,
-    "os.scandir": _listed,
-    "glob.glob/2": _matching,
-    "pathlib.Path.glob": Path.glob,
-    "pathlib.Path.rglob": Path.rglob,
-    "subprocess.Popen": _named,
-    "os.system": lambda command: _named(None, [command]),
-}
-"""Audit events, and the files that are looked at then."""
-
-
 def _all_in(folder: Any) -> str:
     return "" if isinstance(folder, int) else _pattern_in(folder, "*")
 
@@ -130,14 +117,16 @@ def _pattern_in(folder: Any, pattern: Any) -> str:
     return os.path.join(os.fsdecode(folder or ""), os.fsdecode(pattern))  # noqa: PTH118
 
 
-_PATTERNS: dict[str, Callable[..., str]] = {
-    "os.listdir": _all_in,
-    "os.scandir": _all_in,
-    "glob.glob/2": lambda pattern, _, folder, __: _pattern_in(folder, pattern),
-    "pathlib.Path.glob": lambda folder, pattern: str(folder / pattern),
-    "pathlib.Path.rglob": lambda folder, pattern: str(folder / "**" / pattern),
+_LOOKS: dict[str, tuple[Callable[..., Iterable[Any]], Callable[..., str]]] = {
+    "os.listdir": (_listed, _all_in),
+    "os.scandir": (_listed, _all_in),
+    "glob.glob/2": (_matching, lambda pattern, _, folder, __: _pattern_in(folder, pattern)),
+    "pathlib.Path.glob": (Path.glob, lambda folder, pattern: str(folder / pattern)),
+    "pathlib.Path.rglob": (Path.rglob, lambda folder, pattern: str(folder / "**" / pattern)),
+    "subprocess.Popen": (_named, lambda *_: ""),
+    "os.system": (lambda command: _named(None, [command]), lambda _: ""),
 }
-"""Audit events, and a pattern for the files that are looked for then."""
+"""Audit events, the files that are looked at then, and a pattern for those that are looked for."""
 
 
 def _is_look(frame: types.FrameType) -> bool:

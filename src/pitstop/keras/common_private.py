@@ -12,8 +12,19 @@ Method = tuple[Any, str, tuple[str, ...]]
 _COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
 
 
-def moved_method(expected: Iterable[Method]) -> str | None:
-    for owner, name, parameters in expected:
+_OF_CALLBACKS = (
+    ("on_train_begin", ("self", "logs")),
+    ("on_epoch_begin", ("self", "epoch", "logs")),
+    ("on_epoch_end", ("self", "epoch", "logs")),
+    ("on_train_batch_end", ("self", "batch", "logs")),
+    ("on_test_begin", ("self", "logs")),
+    ("on_test_end", ("self", "logs")),
+)
+
+
+def moved_method(callbacks: type, expected: Iterable[Method]) -> str | None:
+    of_callbacks = ((callbacks, *each) for each in _OF_CALLBACKS)
+    for owner, name, parameters in (*of_callbacks, *expected):
         method = getattr(owner, name, None)
         if method is None or tuple(inspect.signature(method).parameters) != parameters:
             return f"{owner.__name__}.{name}"

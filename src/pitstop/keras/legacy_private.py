@@ -48,12 +48,6 @@ _METHODS: tuple[common_private.Method, ...] = (
     (DataHandler, "steps", ("self",)),
     (DataHandler, "_truncate_execution_to_epoch", ("self",)),
     (DataHandler, "_infer_steps", ("self", "steps", "dataset")),
-    (CallbackList, "on_train_begin", ("self", "logs")),
-    (CallbackList, "on_epoch_begin", ("self", "epoch", "logs")),
-    (CallbackList, "on_epoch_end", ("self", "epoch", "logs")),
-    (CallbackList, "on_train_batch_end", ("self", "batch", "logs")),
-    (CallbackList, "on_test_begin", ("self", "logs")),
-    (CallbackList, "on_test_end", ("self", "logs")),
     (Model, "make_train_function", ("self", "force")),
     (Model, "_validate_and_get_metrics_result", ("self", "logs")),
     *((each, "slice_inputs", ("self", "indices_dataset", "inputs")) for each in ARRAY_ADAPTERS),
@@ -74,7 +68,7 @@ _NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 def check() -> None:
     """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (moved := common_private.moved_method(_METHODS)) is not None:
+    if (moved := common_private.moved_method(CallbackList, _METHODS)) is not None:
         raise _moved(moved)
     for method, names in _NEEDED:
         source = inspect.getsource(inspect.unwrap(method))

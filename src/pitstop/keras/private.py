@@ -37,12 +37,6 @@ _METHODS: tuple[common_private.Method, ...] = (
     (EpochIterator, "_interrupted_warning", ("self",)),
     (EpochIterator, "_get_iterator", ("self",)),
     (TFEpochIterator, "__init__", ("self", "distribute_strategy", "args", "kwargs")),
-    (CallbackList, "on_train_begin", ("self", "logs")),
-    (CallbackList, "on_epoch_begin", ("self", "epoch", "logs")),
-    (CallbackList, "on_epoch_end", ("self", "epoch", "logs")),
-    (CallbackList, "on_train_batch_end", ("self", "batch", "logs")),
-    (CallbackList, "on_test_begin", ("self", "logs")),
-    (CallbackList, "on_test_end", ("self", "logs")),
     (CallbackList, _FLUSH_FUTURES, ("self",)),
     (PyDatasetEnqueuer, "__init__", _QUEUE),
     (Variable, "_initialize", ("self", "value")),
@@ -71,7 +65,7 @@ _NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator.
 
 def check() -> None:
     """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (name := common_private.moved_method(_METHODS)) is not None:
+    if (name := common_private.moved_method(CallbackList, _METHODS)) is not None:
         raise _moved(name)
     source = inspect.getsource(EpochIterator._enumerate_iterator)
     for name in _ENUMERATE_NEEDS:

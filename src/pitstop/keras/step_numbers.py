@@ -1,6 +1,7 @@
 """The numbers that a training step returned, and what the flight recorder is told of them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
@@ -117,12 +118,10 @@ def numbers(logs: dict[str, Any]) -> dict[str, float]:
 def plain(logs: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for name, value in _flat(logs):
-        try:
+        with suppress(TypeError, ValueError):  # an object, or a list of several kinds
             array = tf.convert_to_tensor(value).numpy()
-        except (TypeError, ValueError):
-            continue  # an object, or a list of several kinds
-        if getattr(array, "ndim", None) == 0:  # not a text, which comes as bytes
-            found[name] = array[()]
+            if getattr(array, "ndim", None) == 0:  # not a text, which comes as bytes
+                found[name] = array[()]
     return found
 
 
