@@ -179,3 +179,41 @@ def test_a_function_that_was_traced_before_and_draws_is_named(*, draws: bool) ->
     traced.begin([callback])
     traced.look()
     assert ("measure" in traced.draws) is draws
+
+
+HELD: dict[str, Any] = {}
+
+
+class Asks(keras.callbacks.Callback):
+    """Trains and asks what a global holds."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        HELD["critic"].train_on_batch(ROWS, ANSWERS)
+        HELD["own"](tf.constant(1.0))
+
+
+def asking(critic_factor: float, own_factor: float) -> tuple[Asks, ModelFunctions]:
+    HELD["critic"], _ = compiled(critic_factor)
+    HELD["critic"].name = "critic"
+    HELD["own"] = tf.function(lambda value: value * own_factor)
+    _, followed = compiled(1.0)
+    callback = Asks()
+    followed.begin([callback])
+    return callback, followed
+
+
+@pytest.mark.parametrize(
+    ("critic_factor", "own_factor", "told"),
+    [(0.5, 0.5, ""), (2.0, 0.5, "train_function of critic"), (0.5, 2.0, "<lambda>")],
+)
+def test_other_models_and_what_collections_hold_are_compared(
+    critic_factor: float, own_factor: float, told: str
+) -> None:
+    callback, traced = asking(0.5, 0.5)
+    callback.on_epoch_end(0)
+    assert not traced.look()
+    saved = traced.capture()
+    callback, followed = asking(critic_factor, own_factor)
+    followed.restore(saved)
+    callback.on_epoch_end(1)
+    assert followed.look().partition(" was")[0].endswith(told)

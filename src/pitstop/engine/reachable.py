@@ -119,9 +119,23 @@ def find(roots: Mapping[str, Any], kinds: _Kinds, opened: Opened) -> dict[str, A
     return dict(_walk([*modules.items(), *roots.items()], kinds, behind))
 
 
-def find_used(root: Any, kinds: _Kinds, opened: Opened, without: Any = None) -> list[Any]:
-    """What an object and its code's globals use of some kinds, without what is behind `without`."""
+def find_used(
+    root: Any,
+    kinds: _Kinds,
+    opened: Opened,
+    without: Any = None,
+    *,
+    in_collections: bool = False,
+) -> list[Any]:
+    """What an object and its code's globals use of some kinds, without what is behind `without`.
+
+    `in_collections`: also what is in collections and objects of the script that code names.
+    """
     modules = user_modules()
+
+    def is_followed(kind: type) -> bool:
+        is_held = issubclass(kind, list | tuple | dict) or is_of(kind, modules)
+        return issubclass(kind, (*kinds, types.FunctionType)) or (in_collections and is_held)
 
     def behind(name: str, value: Any) -> Iterator[Reference]:
         if value is without:
@@ -130,9 +144,9 @@ def find_used(root: Any, kinds: _Kinds, opened: Opened, without: Any = None) -> 
             is_open = is_of(type(value), modules) or opened(type(value))
             yield from references(name, value, modules, is_open=is_open)
         if issubclass(type(value), types.FunctionType):
-            yield from _named_in(value.__code__, value.__globals__, kinds)
+            yield from _named_in(value.__code__, value.__globals__, is_followed)
         elif issubclass(type(value), types.GeneratorType) and value.gi_frame is not None:
-            yield from _named_in(value.gi_code, value.gi_frame.f_globals, kinds)
+            yield from _named_in(value.gi_code, value.gi_frame.f_globals, is_followed)
         elif is_of(type(value), modules):
             own = (base for base in type(value).__mro__ if base.__module__ in modules)
             yield from (item for base in own for item in vars(base).items())
@@ -156,13 +170,15 @@ def _walk(roots: Iterable[Reference], kinds: _Kinds, behind: _Follow) -> Iterato
             waiting.extend(behind(name, value))
 
 
-def _named_in(code: types.CodeType, named: Mapping[str, Any], kinds: _Kinds) -> Iterator[Reference]:
+def _named_in(
+    code: types.CodeType, named: Mapping[str, Any], is_followed: Callable[[type], bool]
+) -> Iterator[Reference]:
     for each in codes_in(code):
         values = [named[name] for name in each.co_names if name in named]
         modules = [vars(value) for value in values if issubclass(type(value), types.ModuleType)]
         for scope in (named, *modules):
             for name in each.co_names:
-                if issubclass(type(scope.get(name)), (*kinds, types.FunctionType)):
+                if is_followed(type(scope.get(name))):
                     yield name, scope[name]
 
 

@@ -1,6 +1,6 @@
 """What functions were traced with, compared with those that a resume traces again.
 
-They are those of a model, and those of the script that the training leads to.
+They are those of the model, of the script, and of other models that it trains or asks meanwhile.
 
 A function keeps the Python values that it reads as they were when it was traced. A script may
 change them later, without an effect; a function that is traced then has the later ones.
@@ -8,11 +8,11 @@ change them later, without an effect; a function that is traced then has the lat
 
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pitstop.engine.reachable import find_used
-from pitstop.keras.packages import SOURCES
+from pitstop.keras.packages import SOURCES, kinds
 from pitstop.tensorflow import private
 from pitstop.tensorflow.graph_digest import look
 from pitstop.tensorflow.randomness import is_part_of_an_input
@@ -22,7 +22,6 @@ _OTHER = (
     "{} was traced again with other Python values: the script has changed a value "
     "that it read as a constant; keep it in a tf.Variable"
 )
-
 _KNOWN: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
 """By signature, the digests of the functions of this process, and of those they stand for."""
 _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -33,7 +32,7 @@ class ModelFunctions:
     """Follows the functions of one model, and those of the script around it."""
 
     def __init__(self, model: Any) -> None:
-        self._model = model
+        self._models = {"": model}  # by name; empty for the one of the `fit`
         self._looked_at = -1
         self._of_script: list[Any] = []
         self._saved: Mapping[str, Mapping[str, str]] = {}
@@ -41,8 +40,11 @@ class ModelFunctions:
 
     def begin(self, roots: list[Any]) -> None:
         """`roots`: what the training calls."""
-        found = find_used([*roots, self._model], private.FUNCTIONS, is_part_of_an_input)
+        model = self._models[""]
+        found = _used_by([*roots, model], private.FUNCTIONS)
         self._of_script = [each for each in found if not _is_of_keras(each)]
+        others = [each for each in _used_by(roots, kinds("Model")) if each is not model]
+        self._models |= _numbered(others, lambda each: str(each.name))
 
     def look(self) -> str:
         """Why a function is not the one that was saved; empty where nothing says so."""
@@ -54,48 +56,61 @@ class ModelFunctions:
             if _SEEN.get(function) == traces:
                 continue
             _SEEN[function] = traces
-            # One of the model that is made anew may have other values, as without an interruption.
-            of_model = _of_model(name)
-            saved = {} if of_model else self._saved.get(name, {})
+            # One of a model that is made anew may have other values, as without an interruption.
+            saved = {} if _is_of_model(name) else self._saved.get(name, {})
             known = _KNOWN.setdefault(function, dict(saved))
+            told = _in_words(name, function)
             digests, drawn = look(function)
-            if drawn and of_model != _NAMES[0]:
-                self.draws = f"{of_model or name} draws from a hidden random stream ({drawn})"
+            if drawn and name not in _OWN_STEP:
+                self.draws = f"{told} draws from a hidden random stream ({drawn})"
             for signature, digest in digests.items():
-                if known.setdefault(signature, digest) != digest:
-                    other = _OTHER.format(f"{of_model} of the model" if of_model else name)
+                # Objects as arguments may come in another order than before.
+                bare = signature.partition("#")[0]
+                alike = [known[each] for each in known if each.partition("#")[0] == bare]
+                if known.setdefault(signature, digest) != digest and digest not in alike:
+                    other = _OTHER.format(told)
         return other
 
     def capture(self) -> dict[str, Mapping[str, str]]:
         known = ((name, dict(_KNOWN.get(each, {}))) for name, each in self._functions())
         # A method of the script that this attempt has not called yet keeps what was saved.
-        waiting = {name: saved for name, saved in self._saved.items() if not _of_model(name)}
+        waiting = {name: saved for name, saved in self._saved.items() if not _is_of_model(name)}
         return waiting | {name: found for name, found in known if found or name in _NAMES}
 
     def restore(self, saved: Mapping[str, Mapping[str, str]]) -> None:
         self._saved = saved
-        for name in {_of_model(each) for each in saved if saved[each]} - {""}:
-            # One that is made now is kept, unless the script compiles the model again.
-            getattr(self._model, f"make_{name}")()
+        for other, model in self._models.items():
+            for name in _NAMES:
+                if any(saved.get(_key(name, depth, other)) for depth in (0, 1)):
+                    # One that is made now is kept, unless the script compiles the model again.
+                    getattr(model, f"make_{name}")()
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
             _SEEN.pop(function, None)
         self._looked_at = -1
 
     def _functions(self) -> Iterator[tuple[str, Any]]:
-        for name in _NAMES:
-            behind = private.functions_behind(getattr(self._model, name, None))
-            for number, function in enumerate(behind):
-                yield f"{name}/{number}" if number else name, function
-        yield from self._named()
+        for other, model in self._models.items():
+            for name in _NAMES:
+                behind = private.functions_behind(getattr(model, name, None))
+                for depth, function in enumerate(behind):
+                    yield _key(name, depth, other), function
+        bound = [each for function in self._of_script for each in private.with_bound(function)]
+        yield from _numbered(bound, private.function_name).items()
 
-    def _named(self) -> Iterator[tuple[str, Any]]:
-        counts: Counter[str] = Counter()
-        for function in self._of_script:
-            for each in private.with_bound(function):
-                name = private.function_name(each)
-                counts[name] += 1
-                yield f"{name}#{counts[name]}" if counts[name] > 1 else name, each
+
+def _used_by(roots: list[Any], wanted: tuple[type, ...]) -> list[Any]:
+    return find_used(roots, wanted, is_part_of_an_input, in_collections=True)
+
+
+def _numbered(things: Iterable[Any], name_of: Callable[[Any], str]) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    found = {}
+    for each in things:
+        name = name_of(each)
+        counts[name] += 1
+        found[f"{name}#{counts[name]}" if counts[name] > 1 else name] = each
+    return found
 
 
 def _is_of_keras(function: Any) -> bool:
@@ -103,7 +118,20 @@ def _is_of_keras(function: Any) -> bool:
     return str(getattr(python_function, "__module__", "")).startswith(SOURCES)
 
 
-def _of_model(name: str) -> str:
-    """Which function of the model it is, or lies in; empty for one of the script."""
-    first = name.partition("/")[0]
-    return first if first in _NAMES else ""
+def _key(name: str, depth: int, model: str) -> str:
+    """`train_function`, `train_function/1` for that of a batch in it, `train_function/0/critic`."""
+    return f"{name}/{depth}/{model}" if model else f"{name}/{depth}" if depth else name
+
+
+_OWN_STEP = (_NAMES[0], _key(_NAMES[0], 1, ""))
+
+
+def _is_of_model(name: str) -> bool:
+    return name.partition("/")[0] in _NAMES
+
+
+def _in_words(name: str, function: Any) -> str:
+    if not _is_of_model(name):
+        return private.function_name(function)
+    of_model, _, rest = name.partition("/")
+    return f"{of_model} of {rest.partition('/')[2] or 'the model'}"

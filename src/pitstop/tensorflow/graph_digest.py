@@ -32,8 +32,8 @@ def look(function: Any) -> tuple[dict[str, str], str]:
         content = [*sorted(map(_of_nodes, parts)), *(each.tobytes() for each in values)]
         signature = _ADDRESS.sub("", repr(graph.structured_input_signature))
         counts[signature] += 1
-        number = [str(counts[signature]).encode()] if counts[signature] > 1 else []
-        digests[_digest([signature.encode(), *number])] = _digest(content)
+        number = f"#{counts[signature]}" if counts[signature] > 1 else ""
+        digests[_digest([signature.encode()]) + number] = _digest(content)
     return digests, drawing
 
 
