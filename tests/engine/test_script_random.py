@@ -69,6 +69,18 @@ def test_it_spawns_the_next_ones() -> None:
     assert drawn(resumed.spawn(1)[0]) == drawn(stopped.spawn(1)[0])
 
 
+def test_a_seed_sequence_spawns_the_next_ones_and_is_made_again() -> None:
+    stopped, resumed = np.random.SeedSequence(1), np.random.SeedSequence(1)
+    stopped.spawn(2)
+    saved = stored_and_loaded(own(looking(stopped)))
+    looking(resumed).restore(saved)
+    made = script_random.make(script_random.form_of(stopped), saved["g0"])
+    expected = stopped.spawn(1)[0].generate_state(2).tolist()
+    for each in (resumed, made):
+        assert each.spawn(1)[0].generate_state(2).tolist() == expected
+    assert looking(np.random.SeedSequence(2)).missing(saved) == ["g0"]
+
+
 def test_one_that_would_spawn_others_is_named() -> None:
     generator = np.random.default_rng(1)
     generator.spawn(1)

@@ -15,6 +15,7 @@ KINDS: tuple[type, ...] = (
     np.random.Generator,
     np.random.RandomState,
     np.random.BitGenerator,
+    np.random.SeedSequence,
     random.Random,
 )
 """Classes whose state is known to be all there is of them."""
@@ -131,9 +132,9 @@ def state_of(generator: Any) -> Any:
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
         return generator.get_state(legacy=False)
-    bits = _bits(generator)
-    seeds = getattr(bits, "seed_seq", None)
-    return bits.state | ({"seeds": seeds.state} if type(seeds) is np.random.SeedSequence else {})
+    bits, seeds = _bits(generator), _seeds(generator)
+    own = {"bit_generator": ""} if bits is seeds else bits.state
+    return own | ({"seeds": seeds.state} if type(seeds) is np.random.SeedSequence else {})
 
 
 def set_state(generator: Any, state: Any) -> None:
@@ -142,11 +143,12 @@ def set_state(generator: Any, state: Any) -> None:
     elif isinstance(generator, np.random.RandomState):
         generator.set_state(in_bounds(state))
     else:
-        bits = _bits(generator)
-        bits.state = in_bounds(state)
+        bits, seeds = _bits(generator), _seeds(generator)
+        if bits is not seeds:
+            bits.state = in_bounds(state)
         if "seeds" in state:
-            more = state["seeds"]["n_children_spawned"] - bits.seed_seq.n_children_spawned
-            bits.seed_seq.spawn(min(max(0, more), _MOST_CHILDREN))
+            more = state["seeds"]["n_children_spawned"] - seeds.n_children_spawned
+            seeds.spawn(min(max(0, more), _MOST_CHILDREN))
 
 
 def in_bounds(state: Any) -> Any:
@@ -165,18 +167,21 @@ def form_of(generator: Any) -> str:
     """How `make` makes such a generator; empty where only its class can make one."""
     kind = type(generator)
     bits = type(_bits(generator)) if kind is np.random.Generator else None
-    is_made = kind in _MADE or (bits is not None and _BITS.get(bits.__name__) is bits)
+    is_own = kind in _MADE or kind is np.random.SeedSequence
+    is_made = is_own or (bits is not None and _BITS.get(bits.__name__) is bits)
     return (bits or kind).__name__ if is_made and has_own_state(generator) else ""
 
 
 def make(form: str, state: Any) -> Any:
     """A generator with this state; `ValueError` where the state is of none."""
     try:
-        if form not in _BITS:
-            generator = next(kind() for kind in _MADE if kind.__name__ == form)
-        else:
-            seeds = np.random.SeedSequence(**state["seeds"]) if "seeds" in state else None
+        seeds = np.random.SeedSequence(**state["seeds"]) if "seeds" in state else None
+        if form in _BITS:
             generator = np.random.Generator(_BITS[form](seeds))
+        elif form == np.random.SeedSequence.__name__:
+            return np.random.SeedSequence(**state["seeds"])
+        else:
+            generator = next(kind() for kind in _MADE if kind.__name__ == form)
         set_state(generator, state)
     except (LookupError, TypeError, OverflowError, StopIteration) as error:
         raise ValueError(f"the state of a {form} is malformed: {error!r}") from error
@@ -185,6 +190,11 @@ def make(form: str, state: Any) -> Any:
 
 def _bits(generator: Any) -> Any:
     return generator.bit_generator if isinstance(generator, np.random.Generator) else generator
+
+
+def _seeds(generator: Any) -> Any:
+    is_seeds = isinstance(generator, np.random.SeedSequence)
+    return generator if is_seeds else getattr(_bits(generator), "seed_seq", None)
 
 
 def level_of_shared(data: Any, callbacks: Sequence[Any], opened: Opened) -> Exactness | None:
