@@ -6,6 +6,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId
 from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.lines import clean
 from pitstop.diagnosis.log.log import parse
 from pitstop.diagnosis.log.verdict import findings
 
@@ -396,3 +397,17 @@ def test_the_first_advice(text: str, words: str) -> None:
 def test_the_headline_is_of_the_gpu_where_the_cause_is() -> None:
     found = next(iter(findings(Ending(parse("Resource exhausted: OOM when allocating tensor")))))
     assert (found.cause, "GPU" in found.summary) == ("gpu_oom", True)
+
+
+_KERNEL = "Sep  7 20:25:18 ubuntu kernel: Out of memory: Killed process 2988 (onsets_frames_t)\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "cause"),
+    [("train.sh: line 7:  2988 Killed     onsets_frames_train\n", "host_oom_killed"), ("", None)],
+)
+def test_kernel_names_a_program_that_the_shell_says_was_killed(
+    shell: str, cause: str | None
+) -> None:
+    found = findings(Ending(parse(clean(shell + _KERNEL))))
+    assert (found[0].cause if found else None) == cause

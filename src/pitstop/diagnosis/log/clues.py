@@ -306,7 +306,7 @@ def _of_sign(
         or (sign.weight is tables.Weight.STATUS and log.began_after(number, group)),
         is_victim=sign.is_victim,
     )
-    if _OTHER_PROGRAM.search(found[0]):
+    if _OTHER_PROGRAM.search(found[0]) and not _said_by_shell(found[0], log.text):
         return None
     if sign.cause == "dataset_exhausted" and _COUNTED not in found[0]:
         return _of_uncounted_input(log, base)
@@ -319,6 +319,12 @@ def _of_sign(
         return replace(base, signal=signal_of(fault)) if fault else base
     (name, text), *_ = groups.items()
     return _of_code(text, base) if name in _CODES else of_signal(signal_of(text), base)
+
+
+def _said_by_shell(text: str, log: str) -> bool:
+    """Whether the shell that ran the process has told of its end, too."""
+    pid = re.search(r"process (\d+)", text)
+    return pid is not None and re.search(rf"\b{pid[1]} Killed\b", log) is not None
 
 
 def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:

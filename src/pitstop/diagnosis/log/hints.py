@@ -73,7 +73,8 @@ _SAID_BY_PYTHON = re.compile(
 )
 """What an exception of the script says, in a line of other words."""
 _OF_A_CALLBACK = re.compile(
-    r"\b[Cc]allbacks? (?!=)|\bon_(?:epoch|train|test|batch)\w*_(?:begin|end)\b"
+    r"(?:\b[Cc]allbacks?|\w+Callback)(?: (?!=)|$)"
+    r"|\bon_(?:epoch|train|test|batch)\w*_(?:begin|end)\b"
 )
 _GOES_ON = re.compile(r"[a-z]+ ")  # a line that a terminal or a page has broken off
 _MOST_LINES = 60

@@ -10,7 +10,7 @@ from pitstop.record import Frozen
 _LOGGED = r"(?:(?:INFO|DEBUG) +(?:[\w.:-]+ +){0,2}?)?"
 """What many loggers put before a message, after the time."""
 _EPOCH = re.compile(
-    rf"^[\W_]*{_LOGGED}(?:Train(?:ing)? )?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
+    rf"^[\W_]*{_LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
 )
 _BAR = re.compile(r"(?:^|[\s|\[(:])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
@@ -25,7 +25,8 @@ _LOOKS_LIKE_TRAINING = re.compile(
 )
 _MEASURED = re.compile(r"loss|acc|sec|lr|Trial \d", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
-    r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt|^[IWEF] |failed|^\s*[#\"'(]"
+    r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt"
+    r"|^[IWEF] (?!Training of Epoch)|failed|^\s*[#\"'(]"
 )
 _NAN = re.compile(
     r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
