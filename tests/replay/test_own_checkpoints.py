@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import pytest
 
 from pitstop.engine.leaving import Refused
 from pitstop.engine.present_identity import own_sources
-from pitstop.events import Notice, OwnCheckpointsBegun, TrainerConnected
+from pitstop.events import CheckpointsSought, Notice, TrainerConnected
 from pitstop.journal import Journal
 from pitstop.link.settings import ENV_STACKS
 from pitstop.replay.own_checkpoints import OwnCheckpoints
 from pitstop.store.run_folder import JOURNAL_FILE
+from tests.replay.attempt import Attempt
 from tests.replay.conftest import MakeAttempt
 
 _STATE = object()  # what TensorFlow tells of the checkpoints in a folder
@@ -38,39 +39,70 @@ def _tell(run_dir: Path, folder: Path, **changed: Any) -> None:
     known: dict[str, Any] = {"argv": sys.argv, "sources": own_sources(), "found": False} | changed
     with Journal(run_dir / JOURNAL_FILE, 1) as journal:
         journal.append(TrainerConnected(7, "3.11", known["argv"], {}, known["sources"]))
-        journal.append(OwnCheckpointsBegun(str(folder), known["found"]))
+        journal.append(CheckpointsSought(str(folder), known["found"]))
 
 
-def _own(make: MakeAttempt) -> tuple[OwnCheckpoints, Callable[[], list[Any]]]:
+def _own(make: MakeAttempt) -> tuple[OwnCheckpoints, Attempt]:
     first = make()
     first.train([0.1, 0.2])
     second = make(first.save())
-    return OwnCheckpoints(lambda: second.session), second.events
+    return OwnCheckpoints(lambda: second.session), second
+
+
+def _look(own: OwnCheckpoints, folder: Path, calls: int = 0) -> object:
+    found: object = own.look(str(folder), lambda: _STATE, calls, may_hide=True)
+    return found
 
 
 def test_an_unchanged_loop_finds_none_again(
     make: MakeAttempt, tmp_path: Path, folder: Path
 ) -> None:
     _tell(tmp_path, folder)
-    own, events = _own(make)
-    assert [own.look(str(folder), lambda: _STATE, may_hide=True) for _ in range(2)] == [None, None]
-    own.loop_begins("")
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
-    assert own.look(str(folder), lambda: _STATE, may_hide=False) is _STATE
-    own.writes(folder, None)  # a save of the repetition
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
-    [told] = [each for each in events() if isinstance(each, Notice)]
+    own, attempt = _own(make)
+    assert [_look(own, folder) for _ in range(2)] == [None, None]
+    own.loop_begins(attempt.session, "")
+    assert _look(own, folder) is None
+    assert _look(own, folder, calls=1) is _STATE  # another member may have saved it since
+    events = attempt.events()
+    [told] = [each for each in events if isinstance(each, Notice)]
     assert told.code == "own_checkpoints_hidden"
+    assert [each for each in events if isinstance(each, CheckpointsSought)] == [
+        CheckpointsSought(str(folder), found=False)
+    ]
 
 
-def test_the_first_save_in_a_folder_is_told(make: MakeAttempt, folder: Path) -> None:
+def test_what_the_repetition_saves_is_found(
+    make: MakeAttempt, tmp_path: Path, folder: Path
+) -> None:
+    _tell(tmp_path, folder)
+    own, _ = _own(make)
+    own.writes(folder)
+    assert _look(own, folder, calls=3) is _STATE
+
+
+def test_a_later_stage_finds_none_where_it_is_repeated(
+    make: MakeAttempt, tmp_path: Path, folder: Path
+) -> None:
+    _tell(tmp_path, folder)
+    own, attempt = _own(make)
+    own.loop_begins(attempt.session, "")
+    assert _look(own, folder, calls=3) is None
+    assert _look(own, folder, calls=3) is None
+    assert _look(own, folder, calls=4) is _STATE
+
+
+def test_the_first_look_at_a_folder_is_told(make: MakeAttempt, folder: Path) -> None:
     attempt = make()
     own = OwnCheckpoints(lambda: attempt.session)
-    own.look(str(folder), lambda: None, may_hide=True)
-    for _ in range(2):
-        own.writes(folder, attempt.session)
-    found = [each for each in attempt.events() if isinstance(each, OwnCheckpointsBegun)]
-    assert found == [OwnCheckpointsBegun(str(folder), found=False)]
+    own.look(str(folder), lambda: None, 0, may_hide=True)
+    own.loop_begins(attempt.session, "")
+    _look(own, folder, calls=1)
+    _look(own, folder.parent, calls=1)
+    found = [each for each in attempt.events() if isinstance(each, CheckpointsSought)]
+    assert found == [
+        CheckpointsSought(str(folder), found=False),
+        CheckpointsSought(str(folder.parent), found=True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +118,7 @@ def test_any_other_loop_finds_what_there_is(
 ) -> None:
     _tell(tmp_path, folder, **changed)
     own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
+    assert _look(own, folder) is _STATE
 
 
 def test_what_somebody_else_has_saved_is_found(
@@ -96,7 +128,19 @@ def test_what_somebody_else_has_saved_is_found(
     later_seconds = time.time() + 60
     os.utime(folder / "checkpoint", (later_seconds, later_seconds))
     own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
+    assert _look(own, folder) is _STATE
+
+
+def test_all_members_of_a_cluster_find_the_same(
+    make: MakeAttempt, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
+    _tell(tmp_path, folder)
+    later_seconds = time.time() + 60
+    os.utime(folder / "checkpoint", (later_seconds, later_seconds))
+    own, _ = _own(make)
+    assert _look(own, folder) is None
 
 
 def test_nothing_is_hidden_where_nothing_is_saved(
@@ -104,29 +148,29 @@ def test_nothing_is_hidden_where_nothing_is_saved(
 ) -> None:
     _tell(tmp_path, folder)
     own = OwnCheckpoints(lambda: make().session)
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is _STATE
+    assert _look(own, folder) is _STATE
 
 
 def test_another_loop_may_not_go_on_without_the_checkpoints_that_it_asked_for(
     make: MakeAttempt, tmp_path: Path, folder: Path
 ) -> None:
     _tell(tmp_path, folder)
-    own, events = _own(make)
+    own, attempt = _own(make)
     own.asks(str(folder))
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
+    assert _look(own, folder) is None
     with pytest.raises(Refused):
-        own.loop_begins("its first step gives other values")
-    refused = [each for each in events() if getattr(each, "code", "") == "resume_refused"]
-    assert str(folder) in refused[0].message
+        own.loop_begins(attempt.session, "its first step gives other values")
+    [refused] = [each for each in attempt.events() if isinstance(each, Notice)][1:]
+    assert (refused.code, str(folder) in refused.message) == ("resume_refused", True)
 
 
 def test_a_script_that_did_not_ask_goes_on_as_another_loop(
     make: MakeAttempt, tmp_path: Path, folder: Path
 ) -> None:
     _tell(tmp_path, folder)
-    own, _ = _own(make)
-    assert own.look(str(folder), lambda: _STATE, may_hide=True) is None
-    own.loop_begins("its first step gives other values")
+    own, attempt = _own(make)
+    assert _look(own, folder) is None
+    own.loop_begins(attempt.session, "its first step gives other values")
 
 
 @pytest.mark.parametrize(("state", "restores"), [(None, False), (_STATE, True)])
@@ -136,5 +180,5 @@ def test_a_script_restores_itself_if_it_has_found_one(
     own = OwnCheckpoints(lambda: None)
     assert not own.restores_itself(folder)
     own.asks(str(folder))
-    own.look(str(folder), lambda: state, may_hide=True)
+    own.look(str(folder), lambda: state, 0, may_hide=True)
     assert own.restores_itself(folder) is restores

@@ -66,11 +66,11 @@ class Restored(Event):
     lost_steps: int  # steps executed by an earlier attempt that are executed again
 
 
-class OwnCheckpointsBegun(Event):
-    """The script saves its first `tf.train` checkpoint of the attempt in a folder."""
+class CheckpointsSought(Event):
+    """The script of a recorded loop has looked into a folder for its own `tf.train` checkpoints."""
 
     folder: str
-    found: bool  # whether it had found one there when it looked first
+    found: bool  # by the first look of the attempt
 
 
 class FitRestored(Event):

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pitstop import journal
+from pitstop.cluster.spec import members
 from pitstop.engine.fence import FENCE
 from pitstop.engine.file_access import changed_seconds
 from pitstop.engine.present_identity import own_sources, process_name
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused
-from pitstop.events import Notice, OwnCheckpointsBegun, TrainerConnected
+from pitstop.events import CheckpointsSought, Notice, TrainerConnected
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.settings import ENV_STACKS
 from pitstop.store.run_folder import JOURNAL_FILE
@@ -43,11 +44,12 @@ class OwnCheckpoints:
 
     def __init__(self, open_session: Callable[[], Session | None]) -> None:
         self._open_session = open_session
-        self._found: dict[str, bool] = {}  # by folder: whether the first look found a checkpoint
+        self._looks: dict[str, CheckpointsSought] = {}  # the first one at each folder
+        self._looked_at: dict[str, int] = {}  # how many calls of the loop there had been
         self._asked: set[str] = set()
         self._written: set[str] = set()
-        self._told: set[str] = set()
         self._empty_before: frozenset[str] | None = None
+        self._session: Session | None = None  # that of the loop
         self._hiding: Session | None = None
         self._pid = os.getpid()
 
@@ -56,41 +58,50 @@ class OwnCheckpoints:
         if not is_drawn(Path(folder)):
             self._asked.add(_absolute(folder))
 
-    def writes(self, folder: Path, session: Session | None) -> None:
-        """The script saves a checkpoint in a folder, or would if `session` were not None."""
-        path = _absolute(folder)
-        self._written.add(path)
-        if session is not None and path not in self._told:
-            self._told.add(path)
-            session.report(OwnCheckpointsBegun(path, self._found.get(path, False)))
+    def writes(self, folder: Path) -> None:
+        """The script saves a checkpoint in a folder; in a repetition it only would."""
+        self._written.add(_absolute(folder))
 
     def restores_itself(self, folder: Path) -> bool:
         """Whether the script, run again, continues from what it saves in a folder."""
-        path = _absolute(folder)
-        return path in self._asked and self._found.get(path, True)
+        look = self._looks.get(_absolute(folder))
+        return _absolute(folder) in self._asked and (look is None or look.found)
 
-    def look(self, folder: str, look: Callable[[], Any], *, may_hide: bool) -> Any:
-        """What there is in a folder, from `look`; None where the loop to repeat had found none."""
+    def look(self, folder: str, look: Callable[[], Any], calls: int, *, may_hide: bool) -> Any:
+        """What there is in a folder, from `look`; None where the loop to repeat had found none.
+
+        `calls`: of the loop, so far. Later ones may have made that folder, in another process.
+        """
         path = _absolute(folder)
-        if may_hide and path not in self._written and path in self._empty():
+        is_first = self._looked_at.setdefault(path, calls) == calls
+        may_hide = may_hide and is_first and path not in self._written
+        if may_hide and path in self._empty():
+            self._note(path, found=False)
             self._hide(path)
             return None
         state = look()
-        self._found.setdefault(path, state is not None)
+        self._note(path, found=state is not None)
         return state
 
+    def _note(self, path: str, *, found: bool) -> None:
+        if path not in self._looks:
+            self._looks[path] = CheckpointsSought(path, found)
+            if self._session is not None:
+                self._session.report(self._looks[path])
+
     def _hide(self, path: str) -> None:
-        self._found[path] = False
         if self._hiding is None and (session := self._open_session()) is not None:
             self._hiding = session
             session.report(Notice("own_checkpoints_hidden", _HIDDEN.format(path)))
 
-    def loop_begins(self, why_another: str) -> None:
+    def loop_begins(self, session: Session, why_another: str) -> None:
         """Raises `Refused` where checkpoints were hidden, and the loop is not the saved one."""
         atexit.unregister(self._script_ended)
         if self._hiding is not None and why_another and (hidden := self._hidden()):
-            message = _ANOTHER.format(why_another, hidden)
-            self._hiding.refuse(ResumeRefused(message, _REMEDY))
+            session.refuse(ResumeRefused(_ANOTHER.format(why_another, hidden), _REMEDY))
+        self._session = session
+        for each in self._looks.values():
+            session.report(each)
 
     def _hidden(self) -> str:
         return ", ".join(sorted(self._asked & self._empty()))
@@ -117,8 +128,8 @@ class OwnCheckpoints:
             by_attempt.setdefault(each.attempt, []).append(each)
         newest: dict[str, tuple[bool, int]] = {}
         for attempt, entries in by_attempt.items():
-            for begun in journal.events_of(entries, OwnCheckpointsBegun):
-                newest[begun.folder] = begun.found, attempt
+            for sought in journal.events_of(entries, CheckpointsSought):
+                newest[sought.folder] = sought.found, attempt
         empty = frozenset(
             folder
             for folder, (found, attempt) in newest.items()
@@ -148,6 +159,8 @@ def _is_of_attempt(run_dir: Path, entries: Sequence[journal.Entry], folder: str)
     attempt_dir = run_dir / "attempts" / str(entries[0].attempt)
     if not _is_same_script(journal.last_of(entries, TrainerConnected)):
         return False
+    if members(os.environ) > 1:
+        return True  # all must find the same, and another one may have saved it later
     return changed_seconds(str(Path(folder, _STATE_FILE))) <= _end_seconds(attempt_dir, entries)
 
 

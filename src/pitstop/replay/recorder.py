@@ -187,16 +187,18 @@ class Recorder:
 
     def looks_for_checkpoint(self, folder: str, look: Callable[[], Any]) -> Any:
         """What tells the script's own checkpoints in a folder; None where they are hidden."""
-        may_hide = (self.loop is None or self._is_repeated) and self.listens()
-        return self._own.look(folder, look, may_hide=may_hide)
+        if not self.listens():
+            return look()
+        calls = self.loop.calls if self.loop is not None else 0
+        may_hide = self.loop is None or self._is_repeated
+        return self._own.look(folder, look, calls, may_hide=may_hide)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any], prefix: str) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
         if self.loop is None or not self.listens():
             return run()
         if prefix:
-            session = self.loop.session if self._repetition is None else None
-            self._own.writes(Path(prefix).parent, session)
+            self._own.writes(Path(prefix).parent)
             if self._own.restores_itself(Path(prefix).parent):
                 self.loop.doubt(_RESTORES_ITSELF.format(prefix))
         with self._within():
@@ -303,7 +305,7 @@ class Recorder:
         point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
             alone = self._repeat(loop, point, read)
-        self._own.loop_begins(alone or ("" if point is not None else _NOT_SAVED))
+        self._own.loop_begins(session, alone or ("" if point is not None else _NOT_SAVED))
         if self._repetition is not None:
             return True
         if alone:
