@@ -17,7 +17,6 @@ from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_STACKS
-from pitstop.record import Frozen
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""
@@ -39,20 +38,12 @@ class Watched(Protocol):
     def phase(self) -> Phase: ...
 
 
-class OwnFailure(Frozen):
-    """What failed, and where; `spoils` a later snapshot or not."""
-
-    place: str
-    error: Exception
-    spoils: bool
-
-
 class Fence:
     """The failures of one process, each place once."""
 
     def __init__(self) -> None:
         self._session: Watched | None = None
-        self._early: list[OwnFailure] = []
+        self._early: list[tuple[str, Exception, bool]] = []
         self._places: set[str] = set()
         self._told = False
         self._pid = os.getpid()
@@ -60,8 +51,8 @@ class Fence:
     def tell(self, session: Watched) -> None:
         self._session, self._pid = session, os.getpid()
         early, self._early = self._early, []
-        for failure in early:
-            self._tell(session, failure)
+        for place, error, spoils in early:
+            self._tell(session, place, error, spoils=spoils)
 
     def note(self, place: str, error: Exception, *, spoils: bool = False) -> None:
         """Tells a failure of ours once by its place; raises `Refused` while a state is restored."""
@@ -71,37 +62,37 @@ class Fence:
             self._places.add(place)
             # If this fails, nothing else can be told.
             with suppress(Exception):
-                self._keep(OwnFailure(place, error, spoils))
+                self._keep(place, error, spoils=spoils)
         if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:
             raise Refused
 
-    def _keep(self, failure: OwnFailure) -> None:
+    def _keep(self, place: str, error: Exception, *, spoils: bool) -> None:
         if self._session is None:
-            self._early.append(failure)
-            _write(Path(os.environ[ENV_STACKS]).parent, failure)
+            self._early.append((place, error, spoils))
+            _write(Path(os.environ[ENV_STACKS]).parent, place, error)
         else:
-            _write(self._session.attempt_dir, failure)
-            self._tell(self._session, failure)
+            _write(self._session.attempt_dir, place, error)
+            self._tell(self._session, place, error, spoils=spoils)
 
-    def _tell(self, session: Watched, failure: OwnFailure) -> None:
-        if session.phase() is Phase.RESTORING and failure.spoils:
-            words = f"Pitstop failed to restore the saved state ({failure.error!r}); "
+    def _tell(self, session: Watched, place: str, error: Exception, *, spoils: bool) -> None:
+        if session.phase() is Phase.RESTORING and spoils:
+            words = f"Pitstop failed to restore the saved state ({error!r}); "
             remedy = _REPORT.format(f"{FAILURES_FILE} in the attempt's folder; --new starts over")
             session.report(Notice("resume_refused", f"{words}the checkpoint is kept.", remedy))
-        elif failure.spoils:
-            session.give_up_snapshots(failure.error)
+        elif spoils:
+            session.give_up_snapshots(error)
         elif not self._told:
             self._told = True
-            words = f"Pitstop failed in {failure.place} ({failure.error!r}); "
+            words = f"Pitstop failed in {place} ({error!r}); "
             remedy = _REPORT.format(session.attempt_dir / FAILURES_FILE)
             notice = Notice("observation_failed", f"{words}the training is not affected.", remedy)
             session.report(notice)
 
 
-def _write(attempt_dir: Path, failure: OwnFailure) -> None:
-    trace = "".join(traceback.format_exception(failure.error))
+def _write(attempt_dir: Path, place: str, error: Exception) -> None:
+    trace = "".join(traceback.format_exception(error))
     with suppress(OSError), (attempt_dir / FAILURES_FILE).open("a", encoding="utf-8") as file:
-        file.write(f"{failure.place}\n{trace}\n")
+        file.write(f"{place}\n{trace}\n")
 
 
 FENCE = Fence()  # of this process
