@@ -54,7 +54,7 @@ class AppendedFiles:
         self._files: dict[str, AppendedFile] = {}
         self._sizes: dict[str, int] = {}  # of those of earlier attempts, when this process began
         self._doubt = ""
-        self._skips = False  # the script has left out what it had done
+        self.skips = False  # the script leaves out what it had done: what it appends may be new
         self.is_resumed = False  # an earlier attempt has trained
 
     def watch(self, attempt_dir: Path | None) -> None:
@@ -73,10 +73,6 @@ class AppendedFiles:
         self._sizes = {path: file_access.size_bytes(path) for path in self._begun}
         subscribe(("open",), self._on_event)
 
-    def skips(self) -> None:
-        """The script does not run again what it had done: what it appends may be new."""
-        self._skips = True
-
     def repeats(self, path: str) -> bool:
         """Whether what is appended to a file may repeat an earlier attempt."""
         return os.path.realpath(path) in self._begun
@@ -86,7 +82,7 @@ class AppendedFiles:
         path = os.path.realpath(path)
         if path in self._files:
             self._remove_repeated(path)
-        return path in self._files and not (self._files[path].is_over or self._skips)
+        return path in self._files and not (self._files[path].is_over or self.skips)
 
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, _mode, flags = arguments
@@ -183,13 +179,13 @@ class AppendedFiles:
             header = earlier[: earlier.find(b"\n") + 1]
         for left_out in (b"", header):
             same_bytes = same(earlier.removeprefix(left_out), again)
-            is_certain = len(again) < _MOST_BYTES and not self._skips
+            is_certain = len(again) < _MOST_BYTES and not self.skips
             if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
                 file.repeated_bytes += len(left_out) + same_bytes
                 return True
             if same_bytes:
                 return False
-        return self._skips
+        return self.skips
 
     def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
         """What comes next of what earlier attempts have appended."""

@@ -122,7 +122,7 @@ class Recognition:
             left_out = () if self._cells else tuple(trainings.left_out(identity, point))
             trainings.claim(point)
             if left_out:
-                APPENDED.skips()
+                APPENDED.skips = True
             if left_out and point.begins:
                 return self._begin_again(identity, found, left_out)
             trained = trained_as(identity, point.identity, course.held)
@@ -149,7 +149,7 @@ class Recognition:
         if trainings.has_interrupted(identity):
             return DOES_NOT_GO_ON
         if left_out := trainings.left_out(identity):
-            APPENDED.skips()
+            APPENDED.skips = True
         return doubt_of_left_out(identity, left_out)
 
     def _with_variables(
