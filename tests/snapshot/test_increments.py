@@ -26,7 +26,7 @@ def save(increments: Increments, folder: Path, sequence: int, data: bytes) -> in
     plan, chunks = increments.plan(IMAGE, Bytes(data))
     with CheckpointWriter(folder, sequence) as writer:
         if increments.ledger and not writer.link(increments.ledger, plan):
-            increments.links_refused()
+            increments.links = False
             plan = plan_whole(IMAGE)
         writer.write_tensors(IMAGE, Bytes(data), plan, chunks)
         path, manifest = writer.commit(b"{}", info(sequence))

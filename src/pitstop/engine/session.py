@@ -1,13 +1,11 @@
 """The trainer's side of a run: the requests to it, and the state that it restores."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from pitstop.engine import supervisor_connection
 from pitstop.engine.earlier_files import EARLIER
@@ -42,10 +40,10 @@ class Session:
         self.lost_from_step = welcome.lost_from_step
         self.attempt_dir = Path(welcome.run_dir) / "attempts" / str(welcome.attempt)
         self.steps = StepRecorder(self.attempt_dir, self.report)
-        self.losses = LossWatch(self._not_finite)
         # tells the flight recorder what only this process sees
         self.vitals = Vitals(self._supervisor.send, self.settings.flight_seconds)
         self.snapshots = Snapshots(self._supervisor, self.trainings, welcome)
+        self.losses = LossWatch(self.snapshots.not_finite)
         self.refusal = welcome.refusal  # why it may not go on; empty where it may
         self.kernel = False  # the process is a notebook's kernel, which no stop ends
         self.exit_called = False  # by the script, which may still go on
@@ -54,7 +52,7 @@ class Session:
         self.trains_with_fit = True
 
     @classmethod
-    def open(cls, socket_path: str, versions: dict[str, str]) -> Session:
+    def open(cls, socket_path: str, versions: dict[str, str]) -> Self:
         """Reports to the supervisor and waits for its welcome.
 
         Raises `PeerClosed` where there is no supervisor any more, `ProtocolMismatch` where it
@@ -85,10 +83,6 @@ class Session:
         """Tells why the script may not go on, and leaves it (`Refused`)."""
         self.report(Notice(code, problem.message, problem.remedy))
         raise Refused
-
-    def _not_finite(self, event: Event) -> None:
-        self.snapshots.not_finite()
-        self.report(event)
 
     def give_up_snapshots(self, error: Exception) -> None:
         self.snapshots.give_up(error)

@@ -15,7 +15,7 @@ from pitstop.engine.lockstep import Lockstep
 from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.supervisor_connection import SupervisorConnection
 from pitstop.engine.trainings import Trainings
-from pitstop.events import CheckpointFailed, StopRequested, TrainerStopped
+from pitstop.events import CheckpointFailed, Event, StopRequested, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
 from pitstop.link.messages import ArenaOffer, Welcome
 from pitstop.machine.memory import available_bytes
@@ -77,8 +77,9 @@ class Snapshots:
     def close(self) -> None:
         self._copier.close()
 
-    def not_finite(self) -> None:
+    def not_finite(self, event: Event) -> None:
         self._given_up |= self._settings.rolls_back
+        self._supervisor.report(event)
 
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
         """The first step of a fit is about to run.

@@ -45,13 +45,11 @@ def tensors_of(model: Any, batch: Any) -> list[tuple[str, Any]]:
 
 
 def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
-    arrays: dict[str, Any] = {
-        name: np.asarray(each) for name, each in parts if hasattr(each, "__array__")
-    }
-    arrays = {
-        name: array.astype(np.bytes_) if array.dtype == object else array
-        for name, array in arrays.items()
-    }
+    arrays: dict[str, Any] = {}
+    for name, each in parts:
+        if hasattr(each, "__array__"):
+            array = np.asarray(each)
+            arrays[name] = array.astype(np.bytes_) if array.dtype == object else array
     if sum(array.nbytes for array in arrays.values()) > _MOST_BYTES:
         return ""
     try:

@@ -114,10 +114,8 @@ def _told(progress: Progress, folder: Path) -> str:
     step = newest.info.step if newest is not None else None
     place = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     at = f"step {progress.step} (epoch {progress.epoch + 1}, its step {progress.step_in_epoch})"
-    if step == progress.step:
-        kept = f"Stopped after {at}; saved in {place}."
-    elif step is None:
+    if step is None:
         return f"Stopped after {at}. Nothing is saved."
-    else:
-        kept = f"Stopped after {at}; step {step} is saved in {place}."
-    return f"{kept}\nRun this cell again to resume there. Details: `%pitstop why`."
+    kept = "saved" if step == progress.step else f"step {step} is saved"
+    again = "Run this cell again to resume there. Details: `%pitstop why`."
+    return f"Stopped after {at}; {kept} in {place}.\n{again}"

@@ -181,7 +181,7 @@ class Saver:
         snapshot = FiniteSource(found, image, weights)
         plan, chunks = self._increments.plan(image, snapshot)
         if self._increments.ledger and not writer.link(self._increments.ledger, plan):
-            self._increments.links_refused()
+            self._increments.links = False
             plan = increment.plan_whole(image)
         writer.write_tensors(image, snapshot, plan, chunks, pace.after_piece)
         bad = [path for tensor, path in weights.items() if tensor in snapshot.bad]
@@ -255,7 +255,7 @@ class Increments:
     def __init__(self) -> None:
         self.ledger: increment.PreviousCheckpoint | None = None
         self._compare = False
-        self._links = True
+        self.links = True  # else every checkpoint is whole: the file system has no hard links
         self._buffer = memoryview(b"")
 
     def begin(self, ledger: increment.PreviousCheckpoint) -> None:
@@ -266,14 +266,10 @@ class Increments:
         self, image: Image, snapshot: SnapshotSource
     ) -> tuple[increment.WritePlan, dict[str, bytes] | None]:
         """What to write of a snapshot, and its chunk digests if they are known already."""
-        if self.ledger is None or not (self._compare and self._links):
+        if self.ledger is None or not (self._compare and self.links):
             return increment.plan_whole(image), None
         chunks = self._chunks(image, snapshot)
         return increment.plan_increment(image, chunks, self.ledger), chunks
-
-    def links_refused(self) -> None:
-        """The file system has no hard links: every checkpoint is whole from now on."""
-        self._links = False
 
     def committed(self, image: Image, ledger: increment.PreviousCheckpoint) -> None:
         if self.ledger is not None:
