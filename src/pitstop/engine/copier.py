@@ -1,7 +1,5 @@
 """Copies cuts into the arena, beside the running step or before it; and waits for the disk."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

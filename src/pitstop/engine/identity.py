@@ -1,10 +1,8 @@
 """What a training is, by named parts; and a saved one, to be known again by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 from pitstop.record import Frozen, build
 
@@ -86,7 +84,7 @@ class RestorePoint(Frozen):
         return bool(self.milestone)
 
     @classmethod
-    def from_json(cls, point: dict[str, Any]) -> RestorePoint:
+    def from_json(cls, point: dict[str, Any]) -> Self:
         info = point["info"]
         described = info.get("identity", {})
         try:

@@ -1,7 +1,5 @@
 """A saved state as the trainer sees it; and the last epoch's, so that more epochs can follow."""
 
-from __future__ import annotations
-
 import functools
 import json
 import mmap
@@ -23,6 +21,28 @@ NOT_KEPT = Notice(
 )
 
 _PREFIX = "last_epoch/"
+
+
+class SavedState(Frozen):
+    """A restore point; the bytes of each tensor are valid while this object lives."""
+
+    state: dict[str, Any]
+    tensors: Mapping[str, memoryview]
+
+    @property
+    def position(self) -> Position:
+        return Position(**self.state["position"])
+
+    @property
+    def appended(self) -> dict[str, int]:
+        """Sizes in bytes of the files that the script appends to."""
+        return {str(path): int(size) for path, size in self.state.get("appended", {}).items()}
+
+    @property
+    def rewritten(self) -> dict[str, bytes]:
+        """The content of small files that the script writes while it trains."""
+        found = decode(self.state.get("rewritten", {}), self.tensors)
+        return {path: content for path, content in found.items() if isinstance(content, bytes)}
 
 
 def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
@@ -66,28 +86,6 @@ def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
     first, second = (np.frombuffer(each.read(), np.uint8) for each in (one, other))
     # Mostly one buffer, which both hold.
     return first.ctypes.data == second.ctypes.data or np.array_equal(first, second)
-
-
-class SavedState(Frozen):
-    """A restore point; the bytes of each tensor are valid while this object lives."""
-
-    state: dict[str, Any]
-    tensors: Mapping[str, memoryview]
-
-    @property
-    def position(self) -> Position:
-        return Position(**self.state["position"])
-
-    @property
-    def appended(self) -> dict[str, int]:
-        """Sizes in bytes of the files that the script appends to."""
-        return {str(path): int(size) for path, size in self.state.get("appended", {}).items()}
-
-    @property
-    def rewritten(self) -> dict[str, bytes]:
-        """The content of small files that the script writes while it trains."""
-        found = decode(self.state.get("rewritten", {}), self.tensors)
-        return {path: content for path, content in found.items() if isinstance(content, bytes)}
 
 
 class _TensorsByName(Mapping[str, memoryview]):

@@ -1,13 +1,11 @@
 """What a script has to do with stops: `pitstop.request_stop`, `pitstop.stopped`, and signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import warnings
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from pitstop.engine import process_session
 from pitstop.engine.request import request
@@ -70,7 +68,7 @@ class StopSignals:
         self._pid = os.getpid()
         self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> StopSignals:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in _WATCHED:
                 before = signal.getsignal(number)

@@ -1,11 +1,9 @@
 """A consistent cut of the training state at a step boundary, and how exactly it is resumed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from pitstop.cluster.spec import members
 from pitstop.engine.lockstep import Lockstep
@@ -61,17 +59,17 @@ class HeldTensor(Frozen):
     read: Callable[[], memoryview]
 
     @classmethod
-    def of_array(cls, name: str, array: Any) -> HeldTensor:
+    def of_array(cls, name: str, array: Any) -> Self:
         return cls.of_bytes(name, array.reshape(-1).data.cast("B") if array.size else b"")
 
     @classmethod
-    def of_bytes(cls, name: str, data: bytes | memoryview) -> HeldTensor:
+    def of_bytes(cls, name: str, data: bytes | memoryview) -> Self:
         view = memoryview(data)
         return cls(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)
 
-    def read_now(self) -> HeldTensor:
+    def read_now(self) -> Self:
         data = self.read()
-        return HeldTensor(self.spec, lambda: data)
+        return replace(self, read=lambda: data)
 
 
 class StateCapture(Frozen):
@@ -85,7 +83,7 @@ class StateCapture(Frozen):
     tensors: tuple[HeldTensor, ...]
     state: dict[str, Any]
 
-    def read_now(self) -> StateCapture:
+    def read_now(self) -> Self:
         """The same, with values that have come from where they are; a later read finds others."""
         return replace(self, tensors=tuple(each.read_now() for each in self.tensors))
 
@@ -93,8 +91,8 @@ class StateCapture(Frozen):
     def size_bytes(self) -> int:
         return sum(tensor.spec.size_bytes for tensor in self.tensors)
 
-    def named(self, name: str) -> StateCapture:
+    def named(self, name: str) -> Self:
         return replace(self, state=self.state | {"name": name})
 
-    def measured(self, metrics: dict[str, float]) -> StateCapture:
+    def measured(self, metrics: dict[str, float]) -> Self:
         return replace(self, state=self.state | {"metrics": metrics})

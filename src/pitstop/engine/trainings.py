@@ -1,10 +1,9 @@
 """The trainings of a run as this process meets them: which are saved, and which it is at."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import Self
 
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict, is_changed, match, replaces
@@ -98,7 +97,7 @@ class Trainings:
 
     # -- of a process that outlives an attempt: a notebook -----------------------------------
 
-    def follow(self, before: Trainings) -> None:
+    def follow(self, before: Self) -> None:
         self._claimed = before._claimed | before._begun
         self._visits, self.begun = before._visits, before.begun
 

@@ -4,8 +4,6 @@ TensorFlow refuses to serialise an iterator once a function of its pipeline keep
 and variables can be brought back, the counters inside of random ops cannot.
 """
 
-from __future__ import annotations
-
 import types
 import weakref
 from collections.abc import Iterable, Sequence

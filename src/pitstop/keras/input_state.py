@@ -1,13 +1,11 @@
 """The position in the training input: the state of an iterator, or a count of drawn batches."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -126,7 +124,7 @@ class FreshIterator(Frozen):
     state: bytes
 
     @classmethod
-    def of(cls, iterator: Any) -> FreshIterator:
+    def of(cls, iterator: Any) -> Self:
         if private.is_serializable(iterator):
             with suppress(tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
                 return cls(iterator, private.serialize_iterator(iterator))
@@ -157,7 +155,7 @@ class InputState:
     repeats: bool = False  # one of its shuffles begins nobody knows how often in a reading
 
     @classmethod
-    def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
+    def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> Self:
         """The state of an input that nobody has read yet; `dataset`: its pipeline, if any."""
         if kind_of(adapter) == "workers":
             return cls(native=False, anew=True, level=ASYNCHRONOUS, mode=mode)

@@ -1,7 +1,5 @@
 """The steps that a coordinator sends to the workers of a cluster, and what they return."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +18,25 @@ from pitstop.tensorflow.schedule import Schedule
 _RESULT = "result"
 _Result = tuple[Form, memoryview]
 _Lacking = Callable[[int], BaseException]
+
+
+class AnsweredValue(tf.distribute.coordinator.RemoteValue):
+    """The result of a closure that an earlier attempt has computed."""
+
+    def __init__(self, number: int, result: _Result | None, lacking: _Lacking) -> None:
+        self._number = number
+        self._result = result
+        self._lacking = lacking
+
+    def get(self) -> Any:
+        if self._result is None:
+            raise self._lacking(self._number)
+        return values.build(*self._result)
+
+    def fetch(self) -> Any:
+        return tf.nest.map_structure(
+            lambda each: each.numpy() if hasattr(each, "numpy") else each, self.get()
+        )
 
 
 class Closures:
@@ -70,25 +87,6 @@ class Closures:
     def answer(self) -> AnsweredValue:
         number, self._count = self._count, self._count + 1
         return AnsweredValue(number, self._results.get(number), self._lacking)
-
-
-class AnsweredValue(tf.distribute.coordinator.RemoteValue):
-    """The result of a closure that an earlier attempt has computed."""
-
-    def __init__(self, number: int, result: _Result | None, lacking: _Lacking) -> None:
-        self._number = number
-        self._result = result
-        self._lacking = lacking
-
-    def get(self) -> Any:
-        if self._result is None:
-            raise self._lacking(self._number)
-        return values.build(*self._result)
-
-    def fetch(self) -> Any:
-        return tf.nest.map_structure(
-            lambda each: each.numpy() if hasattr(each, "numpy") else each, self.get()
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,9 @@
 """Which loop of the script this is, and whether it is the saved one: the same first step's bits."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -86,7 +84,7 @@ class LoopIdentity(Frozen):
         return {"place": vars(self.place), "first_step": encoder.encode(self.first_step)}
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> LoopIdentity:
+    def from_json(cls, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> Self:
         return cls(build(Identity, "identity", saved["place"]), decode(saved["first_step"], arrays))
 
 

@@ -1,7 +1,5 @@
 """What a script trains, with the names of other formats, and exported to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -19,6 +17,36 @@ from pitstop.tensorflow.variables import REGISTRY, assign, check_fits, saved_var
 GLOBAL_STEP = "global_step"  # the name under which v1 programs keep the number of steps
 
 _V1_NAME = "model.ckpt"
+
+
+class NamedVariable(Frozen):
+    """A `tf.Variable` and its readable, unique name."""
+
+    name: str
+    variable: Any
+
+
+class Trainables(Frozen):
+    """What a script trains."""
+
+    # by name, what `tf.train.Checkpoint` can hold: models, modules, optimizers, variables
+    objects: Mapping[str, Any]
+    models: Mapping[str, Any]  # those of them that can be saved by themselves
+    weights: tuple[NamedVariable, ...]  # the variables of all of them but optimizers
+    # the variables of the optimizers that are built
+    optimizer: tuple[NamedVariable, ...] = field(default=())
+
+    @property
+    def variables(self) -> tuple[NamedVariable, ...]:
+        return (*self.weights, *self.optimizer)
+
+    @property
+    def unbuilt(self) -> list[str]:
+        return [
+            name
+            for name, each in self.models.items()
+            if not getattr(each, "built", True) and not each.weights
+        ]
 
 
 def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
@@ -81,36 +109,6 @@ def _only_model(trainables: Trainables, method: str = "") -> Any:
         f"This format stores one model, but the script names {found}.",
         "Use `--to tf_checkpoint`, which stores all objects, or `--to safetensors`.",
     )
-
-
-class NamedVariable(Frozen):
-    """A `tf.Variable` and its readable, unique name."""
-
-    name: str
-    variable: Any
-
-
-class Trainables(Frozen):
-    """What a script trains."""
-
-    # by name, what `tf.train.Checkpoint` can hold: models, modules, optimizers, variables
-    objects: Mapping[str, Any]
-    models: Mapping[str, Any]  # those of them that can be saved by themselves
-    weights: tuple[NamedVariable, ...]  # the variables of all of them but optimizers
-    # the variables of the optimizers that are built
-    optimizer: tuple[NamedVariable, ...] = field(default=())
-
-    @property
-    def variables(self) -> tuple[NamedVariable, ...]:
-        return (*self.weights, *self.optimizer)
-
-    @property
-    def unbuilt(self) -> list[str]:
-        return [
-            name
-            for name, each in self.models.items()
-            if not getattr(each, "built", True) and not each.weights
-        ]
 
 
 def optimizes(value: Any) -> bool:
