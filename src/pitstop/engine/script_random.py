@@ -78,7 +78,7 @@ class ScriptRandom:
 
     def lacks(self, named: Mapping[str, Any]) -> list[str]:
         known = set(map(id, self._found.values()))
-        return sorted(f"{name} (random)" for name, each in named.items() if id(each) not in known)
+        return sorted(name for name, each in named.items() if id(each) not in known)
 
     def missing(self, states: Mapping[str, Any]) -> list[str]:
         return sorted(

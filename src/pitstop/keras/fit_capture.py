@@ -41,7 +41,8 @@ class FitPosition:
 
 
 def _not_restored(run: Any) -> list[str]:
-    generators = run.streams.script.lacks(run.objects.moved_generators())
+    moved = run.streams.script.lacks(run.objects.moved_generators())
+    generators = [f"{name} (random)" for name in moved if run.objects.holds(name)]
     return [
         *run.structure.unverified,
         *run.objects.unverified,

@@ -52,6 +52,11 @@ class FitObjects:
             return self._state.moved_generators()
         return {}
 
+    def holds(self, name: str) -> bool:
+        with self._fenced():
+            return self._state.is_held(name)
+        return True
+
     @property
     def input_digest(self) -> str:
         return of_saved(self._input, self._input_arrays)

@@ -386,6 +386,27 @@ def test_generators_that_draw_are_known_by_their_names(run: Any) -> None:
     assert list(state.moved_generators().values()) == rule.limit[1:2]
 
 
+def test_a_generator_that_another_has_replaced_is_held_no_more(run: Any) -> None:
+    rule = run().Rule()
+    rule.limit = random.Random(1)
+    state = begun(rule=rule)
+    rule.limit.random()
+    (name,) = state.moved_generators()
+    for is_held in (True, False):
+        state.capture(Encoder(""), read_ahead=False)
+        assert state.is_held(name) is is_held
+        rule.limit = random.Random(2)
+
+
+def test_a_bit_generator_that_the_training_has_made_is_named(run: Any) -> None:
+    rule = run().Rule()
+    rule.limit = np.random.PCG64(1)
+    state = begun(rule=rule)
+    rule.limit = np.random.PCG64(2)
+    state.capture(Encoder(""), read_ahead=False)
+    assert [each.endswith("(random)") for each in state.unverified] == [True]
+
+
 def test_a_module_that_training_imports_is_named_where_it_holds_what_may_change(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -113,6 +113,12 @@ def thaw(value: Any, resolve: Callable[[Any], Any]) -> Any:
     return resolve(value) if has_marks(value) else value
 
 
+def refers_to(content: Any, name: str) -> bool:
+    items = list(content.values()) if isinstance(content, dict) else content
+    inner = items if isinstance(items, list) else _items_of(items)
+    return items == Ref(name) or any(refers_to(each, name) for each in inner)
+
+
 def opaque_in(value: Any) -> Opaque | None:
     if isinstance(value, Opaque):
         return value

@@ -9,7 +9,7 @@ import numpy as np
 from pitstop.engine import reachable, script_random
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder
-from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in
+from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in, refers_to
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
@@ -54,6 +54,7 @@ class ScriptState:
         self._first: dict[tuple[str, Any], Any] = {}
         self._settings: dict[str, str] = {}
         self._generators: dict[str, tuple[Any, Any]] = {}
+        self._at_cut: Nodes = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """`rest`: what the training calls, by name; `data`: what its input is read from."""
@@ -103,7 +104,8 @@ class ScriptState:
         if read_ahead:
             shared = self._shared_with_input(saved)
             self.unverified += [f"{name} (the input reads it ahead)" for name in shared]
-        self._names.keep(self.baseline | walk.nodes | self._of_input)
+        self._at_cut = self._of_input | walk.nodes
+        self._names.keep(self.baseline | self._at_cut)
         return saved
 
     def capture_input(self, encoder: Encoder) -> tuple[Saved, list[str]]:
@@ -128,6 +130,14 @@ class ScriptState:
             for name, (each, state) in self._generators.items()
             if not script_random.same(state, script_random.state_of(each))
         }
+
+    def is_held(self, name: str) -> bool:
+        """False where other objects were in all of its places at the last cut."""
+        had, has = (
+            any(refers_to(node.content, name) for node in nodes.values())
+            for nodes in (self.baseline, self._at_cut)
+        )
+        return has or not had
 
     def arrays_at_begin(self) -> dict[str, str]:
         arrays = {name: node for name, node in self.baseline.items() if node.kind == "array"}
@@ -218,6 +228,8 @@ class ScriptState:
         self, name: str, node: Node, value: Any, encoder: Encoder, saved: Saved
     ) -> Iterator[str]:
         if node.kind in _NOT_SAVED:
+            if name not in self.baseline and script_random.is_kept(value):
+                yield f"{name} (random)"
             return
         is_there = name in self.baseline or name in self._whole or node.kind in _MADE_BY_SCRIPT
         if not is_there and not can_be_made(node, self._modules):
