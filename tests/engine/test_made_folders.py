@@ -45,6 +45,12 @@ def test_a_folder_of_an_earlier_attempt_is_made_again(tmp_path: Path, code: str)
     assert (tmp_path / "out" / "kept.txt").exists()
 
 
+def test_one_that_a_later_attempt_has_made_first_is_made_again_as_well(tmp_path: Path) -> None:
+    assert attempt(tmp_path, 1, "os.mkdir('out')") == "made"
+    for number in (2, 3):
+        assert attempt(tmp_path, number, "os.mkdir('out'); os.mkdir('out/more')") == "made"
+
+
 def test_the_same_attempt_cannot_make_it_twice(tmp_path: Path) -> None:
     assert attempt(tmp_path, 1, "os.mkdir('out')") == "made"
     assert "FileExistsError" in attempt(tmp_path, 2, "os.mkdir('out'); os.mkdir('out')")

@@ -42,6 +42,11 @@ class MadeFolders:
         self._file: Path | None = None
         self._earlier: set[str] = set()
 
+    @property
+    def of_run(self) -> list[str]:
+        """Those of this attempt and of earlier ones."""
+        return [*self._earlier, *self.paths]
+
     def watch(self, attempt_dir: Path | None = None) -> None:
         if attempt_dir is not None:
             self._file = attempt_dir / FOLDERS_FILE
@@ -73,6 +78,9 @@ class MadeFolders:
 
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, _mode, folder_fd = arguments
+        if frame is not None and frame.f_globals is globals():
+            # `made_again`, which was asked by another.
+            frame = frame.f_back
         if isinstance(path, str) and folder_fd == -1 and script_frame(frame):
             self._note(Path(path).absolute())
 

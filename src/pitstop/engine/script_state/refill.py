@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import script_random
-from pitstop.engine.made_folders import is_moved
+from pitstop.engine.made_folders import MADE, is_moved
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.reachable import own_names
 from pitstop.engine.script_state import holder
@@ -107,7 +107,8 @@ class Refill:
         self._live = self._names.objects()
         self._has_made = False
         contents = [node.content for node in self._baseline.values() if node.kind != "array"]
-        self._own_folders = [Path.cwd(), *(_absolute(text).parent for text in _paths(contents))]
+        named = (_absolute(text).parent for text in _paths(contents))
+        self._own_folders = [Path.cwd(), *map(Path, MADE.of_run), *named]
 
     def all(self, wanted: Nodes) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
