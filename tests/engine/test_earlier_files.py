@@ -231,6 +231,19 @@ def test_a_step_that_is_computed_again_removes_a_folder_again(
     files.leave()
 
 
+def test_a_folder_that_is_removed_is_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "epoch3"
+    folder.mkdir()
+    changed = _BEGAN_SECONDS + 30
+    os.utime(folder, (changed, changed))
+    files = _listening()
+    told: list[str] = []
+    files.watch(_BEGAN_SECONDS + 20, told.append, _BEGAN_SECONDS)
+    shutil.rmtree(folder)
+    files.leave()
+    assert told == []
+
+
 def test_what_is_removed_and_created_is_recorded(
     tmp_path: Path, attempt_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

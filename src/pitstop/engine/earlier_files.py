@@ -102,6 +102,9 @@ class EarlierFiles:
             self._note_opened(path, flags, frame)
 
     def _note_opened(self, path: str, flags: int, frame: Frame) -> None:
+        if os.path.isdir(path):  # noqa: PTH112
+            # `shutil.rmtree` opens folders.
+            return
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
         if self._is_other(path) and file_access.is_opened_by_script(frame):
