@@ -13,7 +13,9 @@ from pitstop.events import ExceptionRaised
 from pitstop.record import Frozen
 
 _LIBRARY = re.compile(
-    r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$|/src/pitstop/|^$"
+    r"site-packages|dist-packages|lib/python\d"
+    r"|(?i:^[a-z]:.*/(?:python\d+|\w*conda\d*|envs/[^/]+)/lib/)"
+    r"|<frozen |<string>|\.pyx$|/src/pitstop/|^$"
 )
 _FRAME = re.compile(
     r'^\s*(?:\||│)?\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:,? in\b ?(?P<function>.*?))?\s*$'

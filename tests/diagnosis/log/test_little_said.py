@@ -31,6 +31,14 @@ _NOT_INSTALLED = """\
   File "/opt/v/lib/python3.8/site-packages/a.py", line 1, in a
 ModuleNotFoundError: No module named 'cv2'
 """
+_IMPORT_BREAKS_OFF = r"""
+Traceback (most recent call last):
+  File "a.py", line 4, in <module>
+    print (keras.__version__)
+  File "C:\Program Files\Python37\lib\importlib\__init__.py", line 127, in import_module
+    return _bootstrap._gcd_import(name[level:], package, level)
+  File "<frozen importlib._bootstrap>", line 1006, in _gcd_import
+"""
 CASES: list[tuple[str, str, CauseId]] = [
     ("nothing but CUDA", f"```\n{NO_DEVICE}{DIAGNOSTICS}```\n", "gpu_driver_or_library"),
     ("a code that CUDA does not name", "failed call to cuInit: 303", "gpu_driver_or_library"),
@@ -358,6 +366,7 @@ CASES: list[tuple[str, str, CauseId]] = [
         "worker_lost",
     ),
     ("a class and what it says, in a title", "it crashed with KeyError 'run0'", "user_code_error"),
+    ("an import that breaks off", _IMPORT_BREAKS_OFF, "dependency_or_import_error"),
     (
         "a warning of a logger, whose words are those of an error",
         "WARNING:tensorflow:Unresolved object in checkpoint: (root).optimizer.iter",

@@ -66,6 +66,8 @@ def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
 
 
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
+    if frames and frames[-1].file.startswith("<frozen importlib"):
+        return True
     imports = [i for i, each in enumerate(frames) if _IMPORT.match(each.code)]
     own = [i for i in imports if not frames[i].is_library] or imports[:1]
     below = frames[own[-1] + 1 :] if own else ()
