@@ -51,7 +51,8 @@ class CompanionRequest(Frozen):
 
 def start_companion(request: CompanionRequest) -> str:
     """Starts a supervisor for this process, or takes the host of an export; its socket's path."""
-    if host := os.environ.get(ENV_COMPANION):
+    host = os.environ.get(ENV_COMPANION)
+    if host:
         os.environ[ENV_SOCKET] = host
         return host
     companion = launch(request)

@@ -59,7 +59,8 @@ def decide(
     force: bool,
     files_edited: bool = False,
 ) -> Course:
-    if (training := found.training) is None:
+    training = found.training
+    if training is None:
         return Course(goes_on=False)
     course = _course(found, training, now, take=take, force=force)
     if not course.goes_on or course.doubt:

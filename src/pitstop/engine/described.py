@@ -198,7 +198,8 @@ def code_digest(code: types.CodeType) -> str:
 
 def _config(value: Any) -> Any:
     # Of Keras: an object of the script's own may not be ready for it.
-    if (get_config := getattr(type(value), "get_config", None)) is None:
+    get_config = getattr(type(value), "get_config", None)
+    if get_config is None:
         return None
     try:
         return get_config(value)

@@ -311,7 +311,8 @@ class EarlierFiles:
             self._is_given_back(path)
 
     def _is_given_back(self, path: str) -> bool:
-        if is_given := REWRITTEN.put_back(path):
+        is_given = REWRITTEN.put_back(path)
+        if is_given:
             self.put_back(Path(path))
         return is_given
 

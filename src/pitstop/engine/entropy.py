@@ -86,7 +86,8 @@ def go_on(drawn: Mapping[str, int]) -> None:
 
 def claim(environment: Mapping[str, str]) -> int:
     """The number of this process in the attempt: each process draws its own numbers."""
-    if not (stacks_file := environment.get(ENV_STACKS, "")):
+    stacks_file = environment.get(ENV_STACKS, "")
+    if not stacks_file:
         return 0
     with contextlib.suppress(OSError), Path(stacks_file).with_name(CLAIMS_FILE).open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -188,7 +188,8 @@ def _another(now: Identity, saved: _Points) -> TrainingMatch:
         found = what_differs(before, now)
         return now.frames != before.frames, now.counters != before.counters, len(found)
 
-    if (nearest := min(saved, key=distance, default=None)) is None:
+    nearest = min(saved, key=distance, default=None)
+    if nearest is None:
         return TrainingMatch(TrainingVerdict.ANOTHER)
     before = nearest.identity
     iteration = differences({"iteration": _iteration(before)}, {"iteration": _iteration(now)})

@@ -44,7 +44,8 @@ def watch() -> None:
 
     def new_batch(self: Any, run_id: str, metrics: Any = (), *rest: Any, **named: Any) -> Any:
         new = [each for each in metrics if _is_new(self, run_id, each.key)]
-        if (logged := log_batch(self, run_id, new, *rest, **named)) is not None:
+        logged = log_batch(self, run_id, new, *rest, **named)
+        if logged is not None:
             _pending.append(logged)
         return logged
 

@@ -34,7 +34,8 @@ class PathRecord:
 
     def repeats(self, path: str, since_seconds: float) -> bool:
         """Whether an earlier attempt has noted a path since then; once for each path."""
-        if is_repeated := self._earlier.get(path, 0.0) > since_seconds:
+        is_repeated = self._earlier.get(path, 0.0) > since_seconds
+        if is_repeated:
             del self._earlier[path]
         return is_repeated
 

@@ -33,7 +33,8 @@ def open_session(
     socket_path: str, versions: dict[str, str], callback_of: CallbackOf = lambda _: ""
 ) -> Session:
     """The session of this process, opened if need be; raises as `Session.open` does."""
-    if (session := current()) is None:
+    session = current()
+    if session is None:
         reported = _unavailable.pop(os.getpid(), None)
         session = _sessions[os.getpid()] = reported or Session.open(socket_path, versions)
         if session.refusal:
@@ -54,12 +55,14 @@ def _end_files() -> None:
 
 
 def leave_session() -> None:
-    if (session := _sessions.pop(os.getpid(), None)) is not None:
+    session = _sessions.pop(os.getpid(), None)
+    if session is not None:
         session.leave()
 
 
 def _watch(session: Session, callback_of: CallbackOf) -> None:
-    if (witness := _witnesses.get(os.getpid())) is not None:
+    witness = _witnesses.get(os.getpid())
+    if witness is not None:
         witness.beacon = session.beacon
         return
     WorkerWatch(_report).install()
@@ -70,7 +73,8 @@ def _watch(session: Session, callback_of: CallbackOf) -> None:
 
 
 def _report(event: Event) -> None:
-    if (session := current()) is not None:
+    session = current()
+    if session is not None:
         session.exit_called |= isinstance(event, ExitCalled)
         session.report(event)
 

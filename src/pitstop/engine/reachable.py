@@ -98,7 +98,8 @@ _NAMESPACES: dict[int, Namespace] = {}
 
 def namespace(file: str, scope: dict[str, Any]) -> Namespace:
     """Always the same one for the same globals; `file`: where their code is."""
-    if (found := _NAMESPACES.get(id(scope))) is None:
+    found = _NAMESPACES.get(id(scope))
+    if found is None:
         name = str(scope.get("__name__") or Path(file).name)
         taken = sys.modules.keys() | {each.__name__ for each in _NAMESPACES.values()}
         numbered = (f"{name}#{number}" for number in itertools.count(2))
@@ -334,7 +335,8 @@ def is_of(kind: type, modules: Mapping[str, Any]) -> bool:
 
 def _is_user_module(name: str, module: types.ModuleType) -> bool:
     # Not by attribute, which would load a module that is lazy.
-    if (file := vars(module).get("__file__")) is None:
+    file = vars(module).get("__file__")
+    if file is None:
         return module.__name__ in _CELLS
     is_users = isinstance(file, str) and is_user_file(file)
     if not is_users:

@@ -28,7 +28,8 @@ def request_stop(reason: str = "") -> None:
         reason: why, in one line; `pitstop why` shows it.
     """
     socket_path = os.environ.get(ENV_SOCKET)
-    if (session := process_session.current()) is not None:
+    session = process_session.current()
+    if session is not None:
         session.report(StopRequested(source="script", urgency="graceful", reason=reason))
         session.snapshots.lockstep.raise_stop()
     elif not socket_path:

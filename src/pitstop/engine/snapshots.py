@@ -136,7 +136,8 @@ class Snapshots:
             if self.milestones.left_out == 1:
                 self._supervisor.report(copier.short_trainings(self._trainings.begun))
             return
-        if (cut := take()) is not None:
+        cut = take()
+        if cut is not None:
             self._durability.wait(self._nobody_stops)
             self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
             self._durability.wait(self._nobody_stops)
@@ -193,7 +194,8 @@ class Snapshots:
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
         # A request may have come while the cut was taken.
-        if (name := self._take_request()) is not None:
+        name = self._take_request()
+        if name is not None:
             reason, durable = "requested", True
         if cut is None:
             if name is not None:

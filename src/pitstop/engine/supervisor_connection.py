@@ -91,7 +91,8 @@ class SupervisorConnection:
         return self._connection.receive()
 
     def send(self, message: Message, *fds: int) -> None:
-        if (connection := self._connection) is None:
+        connection = self._connection
+        if connection is None:
             return
         try:
             connection.send(message, fds)

@@ -83,7 +83,8 @@ def watch() -> None:
 def _begun(run: Any) -> None:
     there = max(run._local_step, _steps_in_files(run))
     # A run that the script has named may have rows from before our run.
-    if goes_on := run.id in _generated:
+    goes_on = run.id in _generated
+    if goes_on:
         run._local_step = 0
     _runs[run.id] = _Rows(run, there, goes_on=goes_on)
 

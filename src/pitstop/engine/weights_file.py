@@ -68,7 +68,8 @@ def _identify_folder(path: Path) -> WeightsFile:
             f"{path} is a Pitstop run.",
             f"Export its weights first: `pitstop export {path} --to safetensors FILE`.",
         )
-    if (newest := _newest_prefix(path)) is None:
+    newest = _newest_prefix(path)
+    if newest is None:
         raise WeightsUnusable(f"{path} does not contain weights in a supported format.", _FORMATS)
     return WeightsFile(Format.TF_CHECKPOINT, newest)
 

@@ -34,7 +34,8 @@ def find_nan(folder: RunFolder, step: int, say: Say, command: Sequence[str] = ()
     """
     attempt, wanted = _target(journal.read(folder.journal).entries, step)
     with ExitStack() as stack:
-        if (source := _state_before(folder, wanted, say)) is not None:
+        source = _state_before(folder, wanted, say)
+        if source is not None:
             stack.enter_context(closing(source))
         from_step = source.manifest.info.step if source else 0
         place = f"the checkpoint of step {from_step:,}" if from_step else "its beginning"

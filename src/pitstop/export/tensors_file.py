@@ -56,7 +56,8 @@ def _variables(saved: SavedState) -> Iterator[ExportedTensor]:
     names = unique_names(each["path"] for each in described)
     for name, each in zip(names, described, strict=True):
         data = saved.tensors[each["tensor"]]
-        if (code := DTYPE_CODES.get(each["dtype"])) is not None:
+        code = DTYPE_CODES.get(each["dtype"])
+        if code is not None:
             yield ExportedTensor(TensorSpec(name, code, tuple(each["shape"])), data)
         else:
             form = f"{each['dtype']}{each['shape']}"
@@ -67,7 +68,8 @@ def _arrays(saved: SavedState) -> Iterator[ExportedTensor]:
     objects = saved.state.get("loop", {}).get("objects", {})
     for name, state in objects.items():
         for path, array in _walk(f"objects/{name}", decode(state, saved.tensors)):
-            if (code := DTYPE_CODES.get(array.dtype.name)) is not None:
+            code = DTYPE_CODES.get(array.dtype.name)
+            if code is not None:
                 whole = np.ascontiguousarray(array)
                 data = whole.reshape(-1).view(np.uint8).data
                 yield ExportedTensor(TensorSpec(path, code, array.shape), data)

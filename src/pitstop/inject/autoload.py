@@ -203,7 +203,8 @@ class _Autoload:
         from pitstop.errors import PeerFault
         from pitstop.tensorflow.devices import computed_with
 
-        if (session := process_session.current()) is not None:
+        session = process_session.current()
+        if session is not None:
             # The loop of `pitstop.start` has boundaries of its own.
             return session if session.trains_with_fit else None
         try:

@@ -300,7 +300,8 @@ class Continuation:
         except ResumeRefused as refusal:
             if not self.settings.keep_variables:
                 self._refuse_or_force(refusal)
-            if skipped := REGISTRY.restore_matching(self._saved, run.path_of):
+            skipped = REGISTRY.restore_matching(self._saved, run.path_of)
+            if skipped:
                 message = f"{len(skipped)} variables were not restored: {', '.join(skipped)}."
                 run.session.report(Notice("variables_not_restored", message))
         else:

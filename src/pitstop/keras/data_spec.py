@@ -41,7 +41,8 @@ def describe(
         spec["validation_digest"] = _digest(validation if is_held else ())
     if input_state.skips_rows(adapter):
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
-    if (inputs := getattr(adapter, "_inputs", None)) is not None:
+    inputs = getattr(adapter, "_inputs", None)
+    if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))
         spec["digest"] = _digest(inputs)
     return spec

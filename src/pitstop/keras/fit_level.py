@@ -73,7 +73,8 @@ def level_of(
 ) -> Exactness:
     """How exact a replay of a pipeline of these stages is; `refused_op`: TensorFlow named it."""
     for stage in stages:
-        if problem := _problem(stage, deterministic_ops=deterministic_ops):
+        problem = _problem(stage, deterministic_ops=deterministic_ops)
+        if problem:
             return not_exact(f"the pipeline's {stage.name} {problem}")
     drawing = frozenset().union(*(stage.random_ops for stage in stages))
     if refused_op and refused_op not in _UNDERSTOOD | drawing:

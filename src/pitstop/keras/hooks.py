@@ -85,7 +85,8 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
         if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
             steps = run.position.next_steps(stride)
-            if (read := run.input.bad_records.next_call(run, iterator, steps)) is not None:
+            read = run.input.bad_records.next_call(run, iterator, steps)
+            if read is not None:
                 yield private.step_item(step, step + stride - 1, read)
             else:
                 run.numbers.forget()

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -125,10 +124,12 @@ class FreshIterator(Frozen):
 
     @classmethod
     def of(cls, iterator: Any) -> Self:
-        if private.is_serializable(iterator):
-            with suppress(tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
-                return cls(iterator, private.serialize_iterator(iterator))
-        return cls(iterator, b"")
+        if not private.is_serializable(iterator):
+            return cls(iterator, b"")
+        try:
+            return cls(iterator, private.serialize_iterator(iterator))
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
+            return cls(iterator, b"")
 
 
 @dataclass

@@ -85,7 +85,8 @@ class Instrumentation:
 
     def _led_fit(self, original: Original) -> Callable[..., Any]:
         def fit(model: Any, /, *args: Any, **kwargs: Any) -> Any:
-            if (training := self.begin()) is None:
+            training = self.begin()
+            if training is None:
                 return original(model, *args, **kwargs)
             with self.leaving():
                 return training.fit(original, model, *args, **kwargs)
@@ -93,7 +94,8 @@ class Instrumentation:
         return fit
 
     def _led(self, around: Around, original: Original, /, *args: Any, **kwargs: Any) -> Any:
-        if (training := self.training) is None:
+        training = self.training
+        if training is None:
             return original(*args, **kwargs)
         return around(training, original, *args, **kwargs)
 

@@ -21,7 +21,8 @@ def passes_over(run: Any, stride: int) -> bool:
     if not any(step in steps for step in skips):
         return False
     for step in steps:
-        if (batch := next(run.input.iterator, None)) is not None:
+        batch = next(run.input.iterator, None)
+        if batch is not None:
             _tell(run, step, batch)
     run.numbers.forget()
     return True

@@ -162,7 +162,8 @@ def config_of(model: Any) -> Any:
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:
-    if (source := getattr(model, "_eval_data_handler", None)) is None:
+    source = getattr(model, "_eval_data_handler", None)
+    if source is None:
         return None, 0
     return getattr(source, "_pitstop_iterator", None), 1 + int(
         source._adapter.should_recreate_iterator()

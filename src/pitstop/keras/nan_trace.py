@@ -60,7 +60,8 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
     bad_input = next((each for each in inputs if each.bad), None)
     if bad_input:
         return NonFiniteLocated(step, "input", bad_input.name, [bad_input.bad_words])
-    if bad_weight := _bad_weight(model):
+    bad_weight = _bad_weight(model)
+    if bad_weight:
         return NonFiniteLocated(step, "weights", bad_weight.name, [bad_weight.bad_words])
     with _watching(model) as seen:
         # As Keras' train function hands it on.
@@ -68,7 +69,8 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
             lambda part: None if isinstance(part, tf.experimental.Optional) else part, batch
         )
         model.distribute_strategy.run(model.train_step, args=(data,))
-    if (bad := seen.first_bad) is None:
+    bad = seen.first_bad
+    if bad is None:
         changed = _bad_weight(model)
         bad = ("update", changed) if changed else None
     ranges = [each.range_words for each in inputs if each.range_words]
@@ -139,7 +141,8 @@ def _watching(model: Any) -> Iterator[_Seen]:
 
 @contextmanager
 def _gradients_seen(model: Any, seen: _Seen) -> Iterator[None]:
-    if (optimizer := model.optimizer) is None:
+    optimizer = model.optimizer
+    if optimizer is None:
         yield
         return
     # Optimizers of Keras 2 are given each gradient with its variable.

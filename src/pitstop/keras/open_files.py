@@ -121,7 +121,8 @@ def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
 
 
 def _head(path: str, size_bytes: int) -> bytes:
-    if (content := EARLIER.content(Path(path))) is not None:
+    content = EARLIER.content(Path(path))
+    if content is not None:
         return content[: max(0, size_bytes)]
     try:
         # Not a FIFO, which would wait for a writer, and no more than there is.

@@ -71,7 +71,8 @@ def check() -> None:
     for name in _ENUMERATE_NEEDS:
         if name not in source:
             raise _moved(f"EpochIterator._enumerate_iterator ({name})")
-    if (fit := common_private.inner_fit(TensorFlowTrainer)) is None:
+    fit = common_private.inner_fit(TensorFlowTrainer)
+    if fit is None:
         raise _moved("traceback filter around fit")
     if "_eval_epoch_iterator" not in inspect.getsource(fit.cell_contents):
         raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")

@@ -101,7 +101,8 @@ class Recognition:
             remedy = "Please report this as a bug of Pitstop."
             self._session.report(Notice("training_unknown", f"{words}its beginning.", remedy))
             return FitBeginning(trainings.begin_another())
-        if (numbered := trainings.of_this_number()) is not None:
+        numbered = trainings.of_this_number()
+        if numbered is not None:
             return FitBeginning(trainings.next_index(), identity, numbered)
         return self._follow(model, identity, found, course)
 

@@ -27,7 +27,8 @@ _OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
 
 def look(run: FitRun) -> None:
     """Measures steps in the place of the first epoch, and ends the process."""
-    if not (share := run.session.settings.measure_from):
+    share = run.session.settings.measure_from
+    if not share:
         return
     if isinstance(run, FitOnWorkers):
         refuse(run.session, NotExportable("The steps run on the workers of a cluster, not here."))

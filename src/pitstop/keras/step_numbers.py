@@ -44,7 +44,8 @@ class FitVitals:
         if before < 0:
             return
         gaps = gaps_seconds(run.input.iterator)
-        if (share := waiting_share(gaps, run.position.step - before, seconds)) is not None:
+        share = waiting_share(gaps, run.position.step - before, seconds)
+        if share is not None:
             self._vitals.waited(share, seconds)
 
 

@@ -108,7 +108,8 @@ class Training:
         arguments = fit_call.arguments(model, args, kwargs)
         self._thread = threading.get_ident()
         self._begin(model, {"model": model, **arguments})
-        if (run := self.run) is None:
+        run = self.run
+        if run is None:
             return original(model, *args, **kwargs)
         if self.continuation and (held := self.continuation.settings.arguments):
             args, kwargs = (), {**arguments, **held}
@@ -214,7 +215,8 @@ class Training:
             self.session.report(caught_exception.RAISES_ANOTHER)
             return None
         if beginning.course.extends:
-            if (unended := saved_state.to_go_on_from(saved)) is None:
+            unended = saved_state.to_go_on_from(saved)
+            if unended is None:
                 self.session.report(saved_state.NOT_KEPT)
                 return None
             saved = unended

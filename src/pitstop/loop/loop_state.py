@@ -77,7 +77,8 @@ class LoopState:
 
     def check(self, saved: SavedState) -> None:
         """Raises `ResumeRefused` where a saved cut is of other objects, or of a `fit`."""
-        if (loop := saved.state.get("loop")) is None:
+        loop = saved.state.get("loop")
+        if loop is None:
             raise ResumeRefused(
                 "This run was saved by `model.fit`, but the script now has a custom loop.",
                 "Use the old script, or start over in another run folder.",
@@ -103,7 +104,8 @@ class LoopState:
         )
 
     def _path_of(self, variable: Any) -> str:
-        if (path := self._paths.get(id(variable))) is None:
+        path = self._paths.get(id(variable))
+        if path is None:
             self._paths = {id(each): name for name, each in variables_of(self._named)}
             path = self._paths.setdefault(id(variable), "")
         return path

@@ -213,7 +213,8 @@ def start(
     private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
-        if (point := session.trainings.newest) is None:
+        point = session.trainings.newest
+        if point is None:
             refuse_to_train(session, 0)
         export_loop(session, state, objects, session.fetch(point))
     elif session.start_from():
@@ -224,7 +225,8 @@ def start(
 
 
 def _restore(session: Session, run: Run) -> None:
-    if (point := session.trainings.newest) is None:
+    point = session.trainings.newest
+    if point is None:
         return
     session.beacon.write_phase(Phase.RESTORING)
     try:

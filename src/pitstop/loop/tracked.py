@@ -122,7 +122,8 @@ def _variables_at(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         for each in listed if isinstance(listed, list | tuple) else ():
             path = getattr(each, "path", None) or each.name.removesuffix(":0")
             yield f"{name}/{path}", each if isinstance(each, tf.Variable) else each.value
-    if (optimizer := getattr(value, "optimizer", None)) is not None:
+    optimizer = getattr(value, "optimizer", None)
+    if optimizer is not None:
         yield from _variables_at(f"{name}/optimizer", optimizer)
     if isinstance(value, tf.random.Generator):
         yield f"{name}/state", value.state

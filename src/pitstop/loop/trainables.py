@@ -93,7 +93,8 @@ def begin_loop(session: Session, objects: Named) -> None:
 
 
 def _begin(path: str, objects: Named) -> str:
-    if not (sessions := sessions_of(objects)):
+    sessions = sessions_of(objects)
+    if not sessions:
         return begin_from(path, of_objects(objects)).describe(path)
     file = identify(Path(path))
     if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:

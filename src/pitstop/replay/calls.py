@@ -147,7 +147,8 @@ _known_words: dict[tuple[Any, ...], str] = {}
 def in_words(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """A call in words: "train_step(float32[32, 8], int64[32])"."""
     key = (name, *map(_key, args), *((word, _key(kwargs[word])) for word in kwargs))
-    if (words := _known_words.get(key)) is None:
+    words = _known_words.get(key)
+    if words is None:
         parts = [*map(_words, args), *(f"{word}={_words(kwargs[word])}" for word in kwargs)]
         words = _known_words[key] = f"{name}({', '.join(parts)})"
     return words

@@ -74,7 +74,8 @@ class Closures:
     def unrecorded(self) -> Iterable[RecordEntry]:
         """The results, all there, that the script may still look at; each is given once."""
         for remote in list(self._unrecorded.values()):
-            if (entry := self.result(remote, remote.get())) is not None:
+            entry = self.result(remote, remote.get())
+            if entry is not None:
                 yield entry
 
     # -- an earlier attempt's ----------------------------------------------------------

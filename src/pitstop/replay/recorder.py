@@ -289,7 +289,8 @@ class Recorder:
     # -- a loop begins and ends --------------------------------------------------------
 
     def _begin(self, call: Call) -> bool:
-        if (session := self._take_session()) is None:
+        session = self._take_session()
+        if session is None:
             return False
         unseeded = private.eager_seed()[0] is None and self._closures is None
         if unseeded:
@@ -319,7 +320,8 @@ class Recorder:
         with self._beginning:
             if self._thread:
                 return None
-            if (session := self._open_session()) is None:
+            session = self._open_session()
+            if session is None:
                 self.switch_off()
             else:
                 self._thread = threading.get_ident()
@@ -332,7 +334,8 @@ class Recorder:
         except PeerFault:
             raise Refused from None
         repetition = Repetition(loop, self._registry, saved, self._closures)
-        if not (why_another := repetition.why_another(read)):
+        why_another = repetition.why_another(read)
+        if not why_another:
             self._repetition, self._is_repeated = repetition, True
             repetition.begin()
         return why_another

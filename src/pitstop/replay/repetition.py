@@ -66,7 +66,8 @@ class Repetition:
         self._following: RecordEntry | None = None
         self._started = time.monotonic()
         self._pid = os.getpid()
-        if (described := saved.state.get("replay")) is None:
+        described = saved.state.get("replay")
+        if described is None:
             raise self._refused("The run was saved in model.fit, but the script now has a loop.")
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
@@ -171,7 +172,8 @@ class Repetition:
 
     def _look_ahead(self) -> None:
         while self._following is None:
-            if (entry := next(self._entries, None)) is None:
+            entry = next(self._entries, None)
+            if entry is None:
                 return
             if entry.kind is RecordKind.READ:
                 self._looks.append(entry)

@@ -51,7 +51,8 @@ class TracedFunctions:
         self._drawn: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
 
     def _of(self, call: Call) -> _Known:
-        if (known := self._known.get(call.owner)) is None:
+        known = self._known.get(call.owner)
+        if known is None:
             known = self._known[call.owner] = _Known()
         return known
 
@@ -91,7 +92,8 @@ class TracedFunctions:
         call = self._traced_for()
         if call is None or call.feeds_itself or isinstance(call, MethodCall):
             return  # what a method draws from by itself, it has made by itself
-        if (graph := drawn_inputs.drawing_graph(iterator)) is None:
+        graph = drawn_inputs.drawing_graph(iterator)
+        if graph is None:
             self.input_op(_NOT_COUNTED)
             return
         # By what tells iterators apart: a tensor would keep its graph.

@@ -125,7 +125,8 @@ def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
 
     Reading, not mapping, keeps the arena out of what the OOM killer holds against the persister.
     """
-    if missing_bytes := len(target) - read_fully(fd, target, offset_bytes):
+    missing_bytes = len(target) - read_fully(fd, target, offset_bytes)
+    if missing_bytes:
         raise EOFError(f"the file is {missing_bytes} bytes too short")
 
 

@@ -12,7 +12,8 @@ from pitstop.tensorflow.stages import all_captured, every_stage, functions
 
 
 def of_one_device(dataset: Any) -> Any:
-    if (dealt_out := getattr(dataset, "_original_dataset", None)) is None:
+    dealt_out = getattr(dataset, "_original_dataset", None)
+    if dealt_out is None:
         dealt_out = next(iter(getattr(dataset, "_datasets", ())), None)
     return dataset if hasattr(dataset, "_inputs") or dealt_out is None else dealt_out
 
@@ -198,7 +199,8 @@ _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
 
 def pipeline_of(dataset: Any) -> str:
     """The stages in their order: "TensorSlice > Shuffle 100 > Batch 32"; empty for others."""
-    if (inputs := getattr(dataset, "_inputs", None)) is None:
+    inputs = getattr(dataset, "_inputs", None)
+    if inputs is None:
         return ""
     before = [pipeline_of(each) for each in inputs()]
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")

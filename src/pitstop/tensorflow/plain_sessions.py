@@ -142,7 +142,8 @@ class _Loop:
             self.course.closed()
 
     def _begin(self) -> None:
-        if (opened := self._supervisor.open_session()) is None:
+        opened = self._supervisor.open_session()
+        if opened is None:
             return  # A loop of `pitstop.start`, or another process trains.
         self._supervisor.take("session", {}, "")
         if self.restored is not None and self._saved is None:

@@ -65,7 +65,8 @@ def script_seed() -> int | None:
 
 
 def regard_as_given() -> None:
-    if (seed := private.eager_seed()[0]) is not None:
+    seed = private.eager_seed()[0]
+    if seed is not None:
         _given.add(seed)
 
 

@@ -138,7 +138,8 @@ class Schedule:
                 beacon.write_phase(Phase.TRAIN)
 
     def send(self, schedule: Callable[[], Any], is_done: Callable[[], bool]) -> Any:
-        if (beacon := self._beacon) is not None:
+        beacon = self._beacon
+        if beacon is not None:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
         remote = schedule()
         self._settled = False
@@ -149,7 +150,8 @@ class Schedule:
         return remote
 
     def ask(self, original: Callable[[], Any]) -> Any:
-        if (answer := self.wait(original)) is not False:
+        answer = self.wait(original)
+        if answer is not False:
             self._joined()
         return answer
 

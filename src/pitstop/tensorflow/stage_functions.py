@@ -120,7 +120,8 @@ _FACTS: WeakKeyDictionary[Any, GraphFacts] = WeakKeyDictionary()
 
 
 def graph_facts(graph: Any) -> GraphFacts:
-    if (found := _FACTS.get(graph)) is None:
+    found = _FACTS.get(graph)
+    if found is None:
         found = _FACTS[graph] = _facts_of(_nodes_of(graph))
     return found
 

@@ -57,7 +57,8 @@ def captured(stage: Any) -> Iterator[Any]:
     """Datasets from elsewhere that the functions of a stage use."""
     for _, function in functions_of(stage):
         for held in function.captured_inputs:
-            if (dataset := _datasets.get(id(held))) is not None:
+            dataset = _datasets.get(id(held))
+            if dataset is not None:
                 yield dataset
 
 

@@ -83,7 +83,8 @@ def _from_keras(path: Path, trainables: Trainables) -> Begun:
 def _from_saved_model(path: Path, trainables: Trainables) -> Begun:
     bundle = path / _VARIABLES
     values = stored_values.of_bundle(bundle)
-    if not (listed := stored_values.listed(values)):
+    listed = stored_values.listed(values)
+    if not listed:
         return _from_objects(bundle, values, trainables)
     variables = _only_model(trainables).variables
     wanted = [NamedVariable(each.path, each.value) for each in variables]

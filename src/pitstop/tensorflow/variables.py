@@ -49,7 +49,8 @@ class Awaited:
     def settle(self, path_of: Callable[[Any], str]) -> str:
         """Why the created variables are not the awaited ones, or empty; else `ResumeRefused`."""
         for now in self._others:
-            if (item := self._waiting.get(now.index)) is not None:
+            item = self._waiting.get(now.index)
+            if item is not None:
                 raise variable_match.changed(item, now)
         doubts = [variable_match.REORDERED] if self._found.reordered else []
         if self._found.unsaved:
@@ -320,7 +321,8 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
         return array.reshape(-1).view(np.uint8).data
 
     numpy_dtype = np.dtype(dtype.as_numpy_dtype)
-    if (code := DTYPE_CODES.get(numpy_dtype.name)) is None:
+    code = DTYPE_CODES.get(numpy_dtype.name)
+    if code is None:
         # safetensors has no code for it: its bytes are kept as they are.
         code, shape = "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,)
     return HeldTensor(TensorSpec(name, code, shape), read)

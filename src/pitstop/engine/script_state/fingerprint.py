@@ -186,7 +186,8 @@ def _package(value: Any) -> str:
 
 def _of_generator(generator: Any) -> str:
     frames = (getattr(generator, f"{kind}_frame", None) for kind in ("gi", "ag", "cr"))
-    if (frame := next(filter(None, frames), None)) is None:
+    frame = next(filter(None, frames), None)
+    if frame is None:
         return "ended"
     kinds = (int, float, str, bytes)
     plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, kinds)}

@@ -250,7 +250,8 @@ class ScriptState:
             gone = before.content.keys() - fields.keys()
             yield from (f"{name}.{key} (deleted)" for key in sorted(gone))
         for key, value in fields.items():
-            if (opaque := opaque_in(value)) is None:
+            opaque = opaque_in(value)
+            if opaque is None:
                 continue
             first = before.content.get(key) if before is not None else None
             if opaque_in(first) is None:

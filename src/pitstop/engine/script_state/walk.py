@@ -159,7 +159,8 @@ class Walk:
             self.own.meet(value.__module__, is_given=self._is_given)
             is_own = self._is_own(value) and value.__module__ in self._modules
             return "class" if is_own else ""
-        if (found := self._kinds.get(kind)) is None:
+        found = self._kinds.get(kind)
+        if found is None:
             found = self._kinds[kind] = self._kind_of_objects(kind)
         if found == "iterator":
             return found if holder.position_of(value) is not None else ""
@@ -197,7 +198,8 @@ class Walk:
         is_own = reachable.is_of(type(value), self._modules)
         if kind in holder.COLLECTIONS and not is_own:
             return holder.form_of(value)
-        if (form := self._forms.get(type(value))) is None:
+        form = self._forms.get(type(value))
+        if form is None:
             form = self._forms[type(value)] = form_of(type(value), self._modules)
         return form
 
@@ -273,7 +275,8 @@ class Walk:
             bound = [self.freeze(each, name) for name, each in behind]
             return Opaque(f"{kind.__module__}.{kind.__qualname__}", repr(bound))
         try:
-            if (array := self._library.array_of(value)) is not None:
+            array = self._library.array_of(value)
+            if array is not None:
                 return Tensor(array)
             parts = map(fingerprint.of_array, self._library.parts_of(value))
             told = " ".join(parts) or fingerprint.fingerprint(value)
