@@ -66,7 +66,7 @@ def signals_as(sender: str, name: str, *, to_ready: bool = False) -> Strike:
 
     def strike(scene: Scene) -> None:
         pid = scene.ready_pid if to_ready else scene.command_pid
-        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; echo sent; sleep 5"'
+        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; echo sent; sleep 5; true"'
         process = subprocess.Popen(["bash", "-c", line], cwd="/", stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()

@@ -103,7 +103,7 @@ QUIET_ENDS: tuple[Scenario, ...] = (
         "nan_loss",
         data="nan",
         among="nan",
-        says="step [78] ",
+        says=r"step [78]\b",
     ),
     scenario(
         "52b-nan-from-the-rate",
