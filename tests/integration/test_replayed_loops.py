@@ -141,7 +141,10 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
     changed = _run_of(tmp_path, "gan", "")
     ended = changed.attempt()
     assert ended.returncode == 2, ended.stderr
-    assert b"The script changed: call 1 of its loop was train_on_batch(" in ended.stderr
+    assert b"a different command (--loop: batches -> gan)" in ended.stderr
+    ended = changed.attempt("--take", "all")
+    assert ended.returncode == 2, ended.stderr
+    assert b"its first step gives other values" in ended.stderr
     assert b"pitstop.start" in ended.stderr
     assert [each.code for each in changed.events(Notice, 2)][-1] == "resume_refused"
     assert changed.saved_step(2) == changed.saved_step(1)
