@@ -108,7 +108,7 @@ def test_the_first_look_at_a_folder_is_told(make: MakeAttempt, folder: Path) -> 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"argv": ["another.py"]},
+        {"argv": [*sys.argv, "--evaluate"]},
         {"sources": dict.fromkeys(own_sources(), "edited")},
         {"found": True},
     ],

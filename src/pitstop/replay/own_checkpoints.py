@@ -22,6 +22,7 @@ from pitstop.errors import ResumeRefused
 from pitstop.events import CheckpointsSought, Notice, TrainerConnected
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.settings import ENV_STACKS
+from pitstop.masking import masked_tree
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow.session_course import is_drawn
 
@@ -148,9 +149,9 @@ class OwnCheckpoints:
 
 
 def _is_same_script(before: TrainerConnected | None) -> bool:
-    """Whether this process runs what that trainer ran, file by file."""
-    if before is None or before.argv[:1] != sys.argv[:1]:
-        return False
+    """Whether this process runs the command of that trainer, and the same files."""
+    if before is None or before.argv != masked_tree(sys.argv):
+        return False  # such as a part of the script that only evaluates
     return all(before.sources.get(path) == digest for path, digest in own_sources().items())
 
 
