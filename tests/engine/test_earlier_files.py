@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -280,4 +281,21 @@ def test_the_lock_of_another_process_stays(
     files = _resumed(attempt_dir, monkeypatch)
     with pytest.raises(FileExistsError):
         lock.open("x")
+    files.leave()
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
+def test_a_step_that_is_computed_again_makes_a_link_again(
+    tmp_path: Path,
+    attempt_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path, Path], None],
+) -> None:
+    target, link = _written(tmp_path / "epoch3.npz", 30), tmp_path / "newest"
+    make(link, target)
+    _noted(attempt_dir, "CREATED", link, 30)
+    files = _resumed(attempt_dir, monkeypatch)
+    make(link, target)
+    with pytest.raises(FileExistsError):
+        make(link, target)
     files.leave()

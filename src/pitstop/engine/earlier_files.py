@@ -79,6 +79,7 @@ class EarlierFiles:
     def _hook(self) -> None:
         subscribe(("open", "sqlite3.connect"), self._on_event)
         subscribe(_REPLACING, self._on_replaced)
+        subscribe(("os.link", "os.symlink"), self._on_linked)
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
@@ -143,14 +144,22 @@ class EarlierFiles:
         if not is_by_script:
             return
         self._keep_content(path)
-        # A file that must not be there gives way where a step creates it again.
         if flags & os.O_EXCL:
-            path = os.path.abspath(path)  # noqa: PTH100
-            if CREATED.repeats(path, self._since_seconds):
-                with contextlib.suppress(OSError):
-                    os.remove(path)  # noqa: PTH107
-            if not os.path.lexists(path):
-                CREATED.note(path)
+            self._creates(path)
+
+    def _on_linked(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
+        path, folder_fd = arguments[1], arguments[-1]
+        if folder_fd == _NO_FOLDER and script_frame(frame):
+            self._creates(os.fsdecode(path))
+
+    def _creates(self, path: str) -> None:
+        """What must not be there gives way where a step creates it again."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        if CREATED.repeats(path, self._since_seconds):
+            with contextlib.suppress(OSError):
+                os.remove(path)  # noqa: PTH107
+        if not os.path.lexists(path):
+            CREATED.note(path)
 
     def _removes(self, path: str, *, is_folder: bool) -> None:
         """What a step removes again is there again."""

@@ -41,7 +41,7 @@ class PathRecord:
 
 
 REMOVED = PathRecord("removed.jsonl")  # files and folders
-CREATED = PathRecord("created.jsonl")  # files that must not have been there: mode x
+CREATED = PathRecord("created.jsonl")  # links, and files of mode x: they must not have been there
 
 
 def watch(attempt_dir: Path | None) -> None:
