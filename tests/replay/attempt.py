@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import StateCapture
@@ -97,6 +98,7 @@ class Attempt:
     def close(self) -> None:
         """Gives everything back."""
         self.recorder.switch_off()
+        EARLIER.leave()
         self.connection.close()
         self.supervisor.close()
         os.close(self.beacon.fd)
