@@ -49,6 +49,12 @@ def _own(make: MakeAttempt) -> tuple[OwnCheckpoints, Attempt]:
     return OwnCheckpoints(lambda: second.session), second
 
 
+def _save_later(folder: Path) -> None:
+    """Somebody saves a checkpoint there after the end of the first attempt."""
+    later_seconds = time.time() + 60
+    os.utime(folder / "checkpoint", (later_seconds, later_seconds))
+
+
 def _look(own: OwnCheckpoints, folder: Path, calls: int = 0) -> object:
     found: object = own.look(str(folder), lambda: _STATE, calls, may_hide=True)
     return found
@@ -125,8 +131,7 @@ def test_what_somebody_else_has_saved_is_found(
     make: MakeAttempt, tmp_path: Path, folder: Path
 ) -> None:
     _tell(tmp_path, folder)
-    later_seconds = time.time() + 60
-    os.utime(folder / "checkpoint", (later_seconds, later_seconds))
+    _save_later(folder)
     own, _ = _own(make)
     assert _look(own, folder) is _STATE
 
@@ -137,8 +142,7 @@ def test_all_members_of_a_cluster_find_the_same(
     cluster = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
     _tell(tmp_path, folder)
-    later_seconds = time.time() + 60
-    os.utime(folder / "checkpoint", (later_seconds, later_seconds))
+    _save_later(folder)
     own, _ = _own(make)
     assert _look(own, folder) is None
 

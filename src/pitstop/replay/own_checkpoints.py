@@ -8,7 +8,7 @@ Checkpoints that were saved after the earlier attempt are of somebody else, and 
 import atexit
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +131,11 @@ class OwnCheckpoints:
         for attempt, entries in by_attempt.items():
             for sought in journal.events_of(entries, CheckpointsSought):
                 newest[sought.folder] = sought.found, attempt
+        sources = own_sources() if newest else {}
         empty = frozenset(
             folder
             for folder, (found, attempt) in newest.items()
-            if not found and _is_of_attempt(run_dir, by_attempt[attempt], folder)
+            if not found and _is_of_attempt(run_dir, by_attempt[attempt], folder, sources)
         )
         session = self._open_session() if empty else None
         return empty if session is not None and session.trainings.has_loop else frozenset()
@@ -148,17 +149,19 @@ class OwnCheckpoints:
         os._exit(EXIT_REFUSED)
 
 
-def _is_same_script(before: TrainerConnected | None) -> bool:
+def _is_same_script(before: TrainerConnected | None, sources: Mapping[str, str]) -> bool:
     """Whether this process runs the command of that trainer, and the same files."""
     if before is None or before.argv != masked_tree(sys.argv):
         return False  # such as a part of the script that only evaluates
-    return all(before.sources.get(path) == digest for path, digest in own_sources().items())
+    return all(before.sources.get(path) == digest for path, digest in sources.items())
 
 
-def _is_of_attempt(run_dir: Path, entries: Sequence[journal.Entry], folder: str) -> bool:
+def _is_of_attempt(
+    run_dir: Path, entries: Sequence[journal.Entry], folder: str, sources: Mapping[str, str]
+) -> bool:
     """Whether what is in a folder was saved in that attempt, and by this script."""
     attempt_dir = run_dir / "attempts" / str(entries[0].attempt)
-    if not _is_same_script(journal.last_of(entries, TrainerConnected)):
+    if not _is_same_script(journal.last_of(entries, TrainerConnected), sources):
         return False
     if members(os.environ) > 1:
         return True  # all must find the same, and another one may have saved it later

@@ -198,8 +198,9 @@ class Recorder:
         if self.loop is None or not self.listens():
             return run()
         if prefix:
-            self._own.writes(Path(prefix).parent)
-            if self._own.restores_itself(Path(prefix).parent):
+            folder = Path(prefix).parent
+            self._own.writes(folder)
+            if self._own.restores_itself(folder):
                 self.loop.doubt(_RESTORES_ITSELF.format(prefix))
         with self._within():
             return run() if self._repetition is None else instead()
