@@ -134,9 +134,10 @@ def find_used(
     """
     modules = user_modules()
 
+    followed = (*kinds, types.FunctionType, *((list, tuple, dict) if in_collections else ()))
+
     def is_followed(kind: type) -> bool:
-        is_held = issubclass(kind, list | tuple | dict) or is_of(kind, modules)
-        return issubclass(kind, (*kinds, types.FunctionType)) or (in_collections and is_held)
+        return issubclass(kind, followed) or (in_collections and is_of(kind, modules))
 
     def behind(name: str, value: Any) -> Iterator[Reference]:
         if value is without:

@@ -64,10 +64,8 @@ class ModelFunctions:
             if drawn and name not in _OWN_STEP:
                 self.draws = f"{told} draws from a hidden random stream ({drawn})"
             for signature, digest in digests.items():
-                # Objects as arguments may come in another order than before.
-                bare = signature.partition("#")[0]
-                alike = [known[each] for each in known if each.partition("#")[0] == bare]
-                if known.setdefault(signature, digest) != digest and digest not in alike:
+                is_other = known.setdefault(signature, digest) != digest
+                if is_other and digest not in _of_equal_arguments(known, signature):
                     other = _OTHER.format(told)
         return other
 
@@ -97,6 +95,12 @@ class ModelFunctions:
                     yield _key(name, depth, other), function
         bound = [each for function in self._of_script for each in private.with_bound(function)]
         yield from _numbered(bound, private.function_name).items()
+
+
+def _of_equal_arguments(known: Mapping[str, str], signature: str) -> list[str]:
+    """Objects as arguments may come in another order than before."""
+    bare = signature.partition("#")[0]
+    return [digest for each, digest in known.items() if each.partition("#")[0] == bare]
 
 
 def _used_by(roots: list[Any], wanted: tuple[type, ...]) -> list[Any]:
