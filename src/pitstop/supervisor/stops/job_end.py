@@ -30,4 +30,4 @@ def asked_end(environment: Mapping[str, str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     end = answer.stdout.strip()
-    return end if end.isascii() and end.isdecimal() else ""
+    return end if schedulers.end_seconds({schedulers.SLURM_JOB_END: end}) is not None else ""
