@@ -173,15 +173,15 @@ class AppendedFiles:
         again = b"" if file.is_over else self._again(path, file)
         if not again:
             return True
-        earlier, header = self._earlier(path, file, len(again) + _MOST_HEADER_BYTES), b""
+        earlier, header = self._earlier(path, file, 2 * len(again) + _MOST_HEADER_BYTES), b""
         if file.repeated_bytes == file.begun_bytes:
             # A table gets its header where the file is empty.
             header = earlier[: earlier.find(b"\n") + 1]
         for left_out in (b"", header):
-            same_bytes = same(earlier.removeprefix(left_out), again)
+            earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again)
             is_certain = len(again) < _MOST_BYTES and not self.skips
             if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
-                file.repeated_bytes += len(left_out) + same_bytes
+                file.repeated_bytes += len(left_out) + earlier_bytes
                 return True
             if same_bytes:
                 return False
@@ -204,10 +204,18 @@ class AppendedFiles:
 APPENDED = AppendedFiles()  # of this process
 
 
-def same(earlier: bytes, again: bytes) -> int:
-    """How many bytes of `again` repeat what an earlier attempt appended; 0 where they differ."""
+def same(earlier: bytes, again: bytes) -> tuple[int, int]:
+    """How many bytes an earlier attempt appended that how many of `again` repeat; or 0.
+
+    The two numbers differ only where a clock has put more digits into one of two lines.
+    """
     common = min(len(earlier), len(again))
-    return common if earlier[:common] == again[:common] else 0
+    if earlier[:common] == again[:common]:
+        return common, common
+    # Loaded where it is needed; each Python process of a run loads this module.
+    from pitstop.engine.clock_readings import repeated  # noqa: PLC0415
+
+    return repeated(earlier, again)
 
 
 def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:

@@ -1,11 +1,19 @@
-"""Trains three times; each time and each epoch it appends a line to a file that it closes again."""
+"""Trains three times; each time and each step it appends a line to a file that it closes again.
+
+It also keeps a log with the time of day in each line.
+"""
 
 import json
+import logging
 from pathlib import Path
 
 import keras
 import numpy as np
 
+logging.basicConfig(
+    filename="train.log", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+)
+logging.info("started")
 keras.utils.set_random_seed(7)
 x = np.random.default_rng(0).normal(size=(160, 4)).astype("float32")
 
@@ -14,6 +22,7 @@ class Logs(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         with Path("batches.txt").open("a") as file:
             file.write(f"{batch} {logs['loss']}\n")
+        logging.info("batch %d: loss %s", batch, logs["loss"])
 
 
 for rate in (0.01, 0.02, 0.04):
