@@ -64,10 +64,11 @@ def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: In
     alone.folder.mkdir()
     assert alone.attempt().returncode == 0
     assert files == {name: (alone.folder / name).read_text() for name in files}
-    logs = [folder.joinpath("train.log").read_text() for folder in (tmp_path, alone.folder)]
-    messages = [[line.split(" ", 2)[2] for line in log.splitlines()] for log in logs]
-    assert messages[0] == messages[1]
-    assert len(messages[0]) == 61
+    for name in ("all.log", "latest.log"):
+        logs = [folder.joinpath(name).read_text() for folder in (tmp_path, alone.folder)]
+        messages = [[line.split(" ", 2)[2] for line in log.splitlines()] for log in logs]
+        assert messages[0] == messages[1]
+        assert len(messages[0]) == 61
 
 
 _REWRITES = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import os
 from pathlib import Path
 from typing import IO, Any
@@ -153,12 +154,11 @@ def test_a_log_of_keras_2_goes_on_too(tmp_path: Path, mode: str) -> None:
     assert Path(path).read_text() == "before\nagain\n"
 
 
-@pytest.mark.parametrize("mode", ["w", "a"])
 def test_a_log_that_the_script_opens_goes_on_too(
-    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, earlier = tmp_path / "log", EarlierFiles()
-    first = path.open(mode)
+    first = path.open("w")
     (log,) = _held(first)
     first.write("before\n")
     described = open_files.capture([], [log])
@@ -167,12 +167,39 @@ def test_a_log_that_the_script_opens_goes_on_too(
     os.utime(path, (1, 1))
     earlier.listen()
     monkeypatch.setattr(open_files, "EARLIER", earlier)
-    second = path.open(mode)
+    second = path.open("w")
     kept = open_files.keep(described)
-    open_files.put_back([], _held(second), kept)
+    assert not open_files.put_back([], _held(second), kept)
     second.write("again\n")
     second.close()
     assert path.read_text() == "before\nagain\n"
+
+
+def test_lines_of_others_stay_in_a_log_that_the_script_appends_to(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("a") as log:
+        log.write("before\n")
+        described = open_files.capture([], _held(log))
+    path.write_text("before\nof another run\n")
+    with path.open("a") as log:
+        kept = open_files.keep(described)
+        assert open_files.put_back([], _held(log), kept) == kept
+        log.write("again\n")
+    assert path.read_text() == "before\nof another run\nagain\n"
+    path.write_text("")
+    with path.open("a") as log:
+        assert not open_files.put_back([], _held(log), kept)
+    assert path.read_text() == "before\n"
+
+
+def test_the_logs_of_logging_are_the_script_s(tmp_path: Path) -> None:
+    handler = logging.FileHandler(tmp_path / "log")
+    logging.root.addHandler(handler)
+    try:
+        assert handler.stream in open_files.held_by_script([])
+    finally:
+        logging.root.removeHandler(handler)
+        handler.close()
 
 
 def _held(file: IO[str]) -> list[Any]:

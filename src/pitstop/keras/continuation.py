@@ -247,9 +247,10 @@ class Continuation:
     def _restore_files(self) -> None:
         self._cut_event_files()
         EARLIER.give_back(self._saved.rewritten)
-        open_files.put_back(self._run.callbacks.callbacks, self._run.logs, self._files)
+        left = open_files.put_back(self._run.callbacks.callbacks, self._run.logs, self._files)
         for kept in self._files:
-            EARLIER.put_back(kept.path)
+            if kept not in left:
+                EARLIER.put_back(kept.path)
             if kept.missing_bytes:
                 message = (
                     f"The script overwrote {kept.path}: {kept.missing_bytes} bytes from before "

@@ -4,8 +4,10 @@
 Of a log that the script opens before it trains, it is read before the script opens it.
 """
 
+import fcntl
 import glob
 import io
+import logging
 import os
 import re
 import shutil
@@ -50,19 +52,26 @@ class KeptFile(Frozen):
 def held_by_script(callbacks: list[Any]) -> list[Any]:
     """The files that the script has opened for writing before it trains."""
     named = {**callback_nodes.numbered(callbacks), **names_on_stack()}
-    named.update(output=sys.stdout)
+    named.update(output=sys.stdout, log=logging.root)
     classes = {f"{name}()": type(each) for name, each in named.items()}
     found = reachable.find({**named, **classes}, _FILES, _leads_to_files)
     return [file for file in found.values() if _is_log(file) and not file.readable()]
 
 
 def _leads_to_files(kind: type) -> bool:
-    return kind.__module__ == "csv" or issubclass(kind, kinds("callbacks.Callback"))
+    is_writer = kind.__module__ in ("csv", "logging", "logging.handlers")
+    return is_writer or issubclass(kind, kinds("callbacks.Callback"))
 
 
 def _is_at_end(file: Any) -> bool:
     """Not one that is written by place, and none that is only called like a file."""
-    return Path(file.name).is_file() and _size_of(file) == os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    if not Path(file.name).is_file():
+        return False
+    return _appends(file) or _size_of(file) == os.lseek(file.fileno(), 0, os.SEEK_CUR)
+
+
+def _appends(file: Any) -> bool:
+    return bool(fcntl.fcntl(file.fileno(), fcntl.F_GETFL) & os.O_APPEND)
 
 
 def _logs(callbacks: list[Any], others: list[Any]) -> list[tuple[str, Any]]:
@@ -134,17 +143,25 @@ def _head(path: str, size_bytes: int) -> bytes:
         return b""
 
 
-def put_back(callbacks: list[Any], others: list[Any], files: list[KeptFile]) -> None:
-    """Makes each file what it was at the cut; what comes next is appended."""
-    logs = _logs(callbacks, others)
+def put_back(callbacks: list[Any], others: list[Any], files: list[KeptFile]) -> list[KeptFile]:
+    """Makes each file what it was at the cut; what comes next is appended.
+
+    Returns those that the script appends to, and that are not shorter: other runs may do so too.
+    Of them only what this run appends again is removed.
+    """
+    logs, left = _logs(callbacks, others), []
     for kept in files:
         held = [each for name, each in logs if name == kept.attribute and _is_at(each, kept.path)]
         for file in held[:1]:
+            if not kept.attribute and _appends(file) and _size_of(file) >= kept.size_bytes:
+                left.append(kept)
+                continue
             _refill(file, kept.content)
             for callback in callbacks:
                 is_csv = isinstance(callback, kinds("callbacks.CSVLogger"))
                 if is_csv and file in vars(callback).values():
                     callback.append_header = not kept.content
+    return left
 
 
 def _refill(file: Any, content: bytes) -> None:

@@ -1,6 +1,6 @@
 """Trains three times; each time and each step it appends a line to a file that it closes again.
 
-It also keeps a log with the time of day in each line.
+It also keeps two logs with the time of day in each line; one of them begins anew.
 """
 
 import json
@@ -11,7 +11,9 @@ import keras
 import numpy as np
 
 logging.basicConfig(
-    filename="train.log", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    handlers=[logging.FileHandler("all.log"), logging.FileHandler("latest.log", mode="w")],
+    level=logging.INFO,
+    format="%(asctime)s %(levelname)s %(message)s",
 )
 logging.info("started")
 keras.utils.set_random_seed(7)
