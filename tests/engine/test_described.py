@@ -7,7 +7,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -113,3 +114,22 @@ def test_what_says_only_when_and_where_is_left_out() -> None:
     assert plain_attributes(Timer()) == {"patience": 3}
     assert is_reproducible("val_loss")
     assert not is_reproducible("best.keras")
+
+
+class _Closed(Mapping[str, int]):
+    """As an HDF5 file behind its `with`: a mapping that cannot be read."""
+
+    def __getitem__(self, name: str) -> int:
+        raise ValueError("not a file")
+
+    def __iter__(self) -> Iterator[str]:
+        raise ValueError("not a file")
+
+    def __len__(self) -> int:
+        raise ValueError("not a file")
+
+
+def test_a_mapping_of_a_library_is_not_read() -> None:
+    assert not is_plain(_Closed())
+    assert describe([_Closed()]) == "[_Closed]"
+    assert is_plain(types.MappingProxyType({"a": 1}))

@@ -28,6 +28,7 @@ _MOST_CHARACTERS = 120
 _MOST_ITEMS = 1000
 _MOST_CHECKED = 64
 _PATH = re.compile(r"[/\\]|\d{6}|\d\d[-_.:]\d\d|\.\w{1,12}$")
+_MAPPINGS = (dict, types.MappingProxyType)  # those of libraries may read files, or raise
 _CLOCKS = (time.time, time.monotonic, time.perf_counter)
 _STARTUP_SECONDS = 60.0
 _OPAQUE = (types.ModuleType, types.GeneratorType, types.TracebackType, types.FrameType)
@@ -47,7 +48,7 @@ def is_plain(value: Any) -> bool:
     """Whether it is data; of a long collection some items are looked at."""
     if isinstance(value, np.ndarray | np.generic):
         return not value.dtype.hasobject
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPINGS):
         pairs = _spread(value.items(), _MOST_CHECKED)
         return all(is_plain(each) for pair in pairs for each in pair)
     if isinstance(value, list | tuple | set | frozenset):
@@ -131,8 +132,8 @@ class _Description:
             self._inside.pop()
 
     def _of_object(self, value: Any, depth: int) -> str:
-        if isinstance(value, Mapping | set | frozenset | list | tuple):
-            items = value.items() if isinstance(value, Mapping) else value
+        if isinstance(value, (*_MAPPINGS, set, frozenset, list, tuple)):
+            items = value.items() if isinstance(value, _MAPPINGS) else value
             few = _spread(items, self._most_items)
             size = "" if len(few) == len(value) else f"{len(value)}: "
             return size + self._of_items(value, few, depth)
@@ -149,7 +150,7 @@ class _Description:
         return self._of_instance(value, depth)
 
     def _of_items(self, value: Any, few: list[Any], depth: int) -> str:
-        if isinstance(value, Mapping):
+        if isinstance(value, _MAPPINGS):
             items = (f"{self.of(key, depth)}: {self.of(each, depth)}" for key, each in few)
             return f"{{{', '.join(items)}}}"
         is_ordered = isinstance(value, list | tuple)
