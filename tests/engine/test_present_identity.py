@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,7 +35,9 @@ list(map(train, [0.5]))
 """
 
 
-def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[Identity]:
+def sites(
+    tmp_path: Path, extra: str = "pass", above: str = "", values: Mapping[str, Any] | None = None
+) -> list[Identity]:
     """The sites of all calls of `fit` in the script."""
     file = tmp_path / "script.py"
     file.write_text(above + _SCRIPT.format(extra=extra))
@@ -47,7 +51,7 @@ def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[Identity
             frame = frame.f_back
         found.append(site_of(stack))
 
-    names: dict[str, Any] = {"fit": fit}
+    names: dict[str, Any] = {"fit": fit, **(values or {})}
     linecache.checkcache(str(file))
     exec(compile(file.read_text(), str(file), "exec"), names)
     return found
@@ -75,6 +79,34 @@ def test_what_a_library_calls_is_told_by_its_arguments(tmp_path: Path) -> None:
 
 def test_a_comprehension_counts(tmp_path: Path) -> None:
     assert sites(tmp_path)[7].counters == ("each=0",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    rate: float
+    layers: list[int] = field(default_factory=list)
+
+
+class _Settings:
+    def __init__(self, rate: object) -> None:
+        self.rate = rate
+
+
+def _counter(tmp_path: Path, value: object) -> tuple[tuple[str, ...], bool]:
+    site = sites(tmp_path, values={"range": lambda _: [value]})[7]
+    return site.counters, site.complete
+
+
+def test_settings_in_an_object_count(tmp_path: Path) -> None:
+    for kind in (_Trial, lambda rate: argparse.Namespace(rate=rate), _Settings):
+        counters, complete = _counter(tmp_path, kind(0.1))
+        assert complete
+        assert (counters, True) == _counter(tmp_path, kind(0.1)) != _counter(tmp_path, kind(0.2))
+
+
+def test_an_object_that_holds_more_than_settings_does_not_count(tmp_path: Path) -> None:
+    for value in (_Settings(object()), object(), _Trial(0.1, [object()])):  # type: ignore[list-item]
+        assert _counter(tmp_path, value) == ((), False)
 
 
 def test_edits_elsewhere_change_nothing(tmp_path: Path) -> None:

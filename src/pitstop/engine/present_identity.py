@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import dataclasses
 import dis
 import functools
 import hashlib
@@ -164,7 +165,20 @@ def site_of(stack: list[types.FrameType]) -> Identity:
 
 
 def _told(names: Mapping[str, Any], wanted: tuple[str, ...]) -> list[str]:
-    return [f"{name}={describe(names[name])}" for name in wanted if is_plain(names.get(name, ...))]
+    found = ((name, _settings_in(names.get(name, ...))) for name in wanted)
+    return [f"{name}={describe(value)}" for name, value in found if is_plain(value)]
+
+
+def _settings_in(value: Any) -> Any:
+    """The fields of an object that holds nothing but settings; any other value itself."""
+    kind, found = type(value), getattr(value, "__dict__", {})
+    if dataclasses.is_dataclass(kind):
+        fields = (each.name for each in dataclasses.fields(kind))
+        found = {**found, **{name: getattr(value, name, ...) for name in fields}}
+    elif kind.__module__ not in {"argparse", "types", *user_modules()}:
+        return value
+    is_whole = found and not is_plain(value) and all(map(is_reproducible, found.values()))
+    return {kind.__qualname__: found} if is_whole else value
 
 
 def _stack(frame: types.FrameType) -> list[types.FrameType]:
