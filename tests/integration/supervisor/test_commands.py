@@ -37,6 +37,7 @@ def test_a_sweep_in_one_folder_is_refused_and_without_a_folder_trains_each(tmp_p
     code, out, err = _sweep(tmp_path, *named, 2)
     assert (code, out) == (0, b"")
     assert b"is complete" in err
+    assert _sweep(tmp_path, "--force", *named, 3)[:2] == (0, b"trained --lr 3\n")
     for lr in (1, 2):
         assert _sweep(tmp_path, *command, lr)[:2] == (0, f"trained --lr {lr}\n".encode())
     assert sorted(each.name for each in (tmp_path / "runs").iterdir()) == ["train", "train-2"]

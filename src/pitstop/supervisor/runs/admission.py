@@ -237,7 +237,8 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
         for name, digest in before.files.items()
     )
     edited = named or bool(EditedFiles.from_entries(entries).since_last)
-    return same_script and same_modules and not edited
+    # With --force it may be another command.
+    return same_script and same_modules and not edited and not changes_of(request, folder)
 
 
 def _ways_on(found: Sequence[Difference], *, launched: bool) -> str:
