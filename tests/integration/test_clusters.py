@@ -60,17 +60,28 @@ class Cluster:
         return [why["cause"], *(other["cause"] for other in why["others"])]
 
 
-def started(tmp_path: Path, network: tuple[str, ...], *arguments: str, lease: str = "") -> Cluster:
+def started(
+    tmp_path: Path,
+    network: tuple[str, ...],
+    *arguments: str,
+    lease: str = "",
+    by_argument: bool = False,
+) -> Cluster:
     cluster = {each: [f"127.0.0.1:{port}"] for each, port in PORTS.items()}
     runs = {}
     for kind in TASKS:
         config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}})
         (tmp_path / kind).mkdir()
-        variables = {"TF_CONFIG": config, "HOME": str(tmp_path), "PITSTOP_CLUSTER_LEASE": lease}
+        variables = {
+            "TF_CONFIG": "" if by_argument else config,
+            "HOME": str(tmp_path),
+            "PITSTOP_CLUSTER_LEASE": lease,
+            "PITSTOP_CLUSTER_LINGER": "2",
+        }
         runs[kind] = Member(
             tmp_path / kind,
             "cluster_member.py",
-            arguments,
+            (*arguments, *((json.dumps(cluster), kind) if by_argument else ())),
             environment=variables,
             network=network,
         )
@@ -122,6 +133,16 @@ def test_a_stop_of_any_member_stops_all(tmp_path: Path, network: tuple[str, ...]
         assert not run.events(StopDeadlinePassed)
         assert not [each for each in run.events(Notice) if each.code.startswith("no_training")]
         assert cluster.causes(kind)[0] == "stop_requested"
+
+
+def test_servers_that_sleep_end_with_a_chief_that_does_not_say_who_it_is(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    cluster = started(tmp_path, network, "60", "completes", by_argument=True)
+    cluster.until_training()
+    assert cluster.exit_codes() == dict.fromkeys(TASKS, 0)
+    for kind in SERVERS:
+        assert cluster.runs[kind].last(MemberReleased).outcome == "completed"
 
 
 def test_servers_end_when_the_chief_is_lost(tmp_path: Path, network: tuple[str, ...]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
+import tensorflow as tf
 
-from pitstop.tensorflow.schedule import Backlog
+from pitstop.tensorflow.schedule import Backlog, _workers_of
 
 
 class Remote:
@@ -84,3 +86,11 @@ def test_tensorflow_is_asked_whether_all_have_ended_or_failed() -> None:
 
     with pytest.raises(ValueError, match="of a closure"):
         backlog.wait(fails, never)
+
+
+def test_a_backlog_counts_all_workers_of_a_strategy_that_hides_its_cluster() -> None:
+    """As `tf.distribute.ParameterServerStrategy` does: its public `cluster_resolver` is None."""
+    cluster = tf.train.ClusterSpec({"worker": ["a:1", "b:1", "c:1"], "ps": ["d:1"]})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster)
+    strategy = SimpleNamespace(cluster_resolver=None, _cluster_resolver=resolver)
+    assert _workers_of(SimpleNamespace(strategy=strategy)) == 3

@@ -1,4 +1,4 @@
-"""Notices what part a process takes in a cluster.  Public names of TensorFlow only."""
+"""Notices what part a process takes in a cluster."""
 
 import functools
 import threading
@@ -96,7 +96,13 @@ def _found(find: _Find, owner: Any) -> _Place:
 
 
 def _place_of_coordinator(coordinator: Any) -> _Place:
-    return _place_of_resolver(coordinator.strategy.cluster_resolver)
+    """TensorFlow connects a coordinator that has not said which task it is as the chief."""
+    # Not at the top: it imports more of TensorFlow.
+    from pitstop.tensorflow.private import resolver_of  # noqa: PLC0415
+
+    resolver = resolver_of(coordinator.strategy)
+    cluster, task = _place_of_resolver(resolver)
+    return cluster, task or ("chief 0" if "chief" in cluster else "")
 
 
 def _place_of_resolver(resolver: Any) -> _Place:

@@ -273,6 +273,11 @@ def generators_of(part: Any) -> Iterator[Any]:
                 yield held._generator
 
 
+def resolver_of(strategy: Any) -> Any:
+    """That of a ParameterServerStrategy, whose `cluster_resolver` is None; None for no such."""
+    return getattr(strategy, "_cluster_resolver", None)
+
+
 def is_eager_tensor(value: Any) -> bool:
     return isinstance(value, ops.EagerTensor)
 

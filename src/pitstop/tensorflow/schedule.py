@@ -12,6 +12,7 @@ import tensorflow as tf
 from pitstop.engine.hooking import hook
 from pitstop.engine.state_capture import not_exact
 from pitstop.link.beacon import Beacon, Phase
+from pitstop.tensorflow import private
 
 _SECONDS = 2.0
 _LEAST = 2  # for each worker: the closure that it runs, and its next
@@ -214,6 +215,6 @@ def is_of_another_task(error: Exception) -> bool:
 
 def _workers_of(coordinator: Any) -> int:
     try:
-        return int(coordinator.strategy.cluster_resolver.cluster_spec().num_tasks("worker"))
+        return int(private.resolver_of(coordinator.strategy).cluster_spec().num_tasks("worker"))
     except Exception:  # noqa: BLE001 - a resolver of the script's own
         return 1

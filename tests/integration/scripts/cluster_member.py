@@ -1,11 +1,13 @@
 """One task of a cluster, as its TF_CONFIG says: servers wait, and the chief counts on them.
 
 The chief ends with 7 when it is asked to, late; by itself after so many steps; or fails there.
+With a cluster and a task as arguments, no task has a TF_CONFIG, and servers sleep.
 """
 
 from __future__ import annotations
 
 import atexit
+import json
 import signal
 import sys
 import time
@@ -17,6 +19,13 @@ import tensorflow as tf
 last_step, ending = int(sys.argv[1]), sys.argv[2]
 
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+if len(sys.argv) > 3:
+    cluster, kind = tf.train.ClusterSpec(json.loads(sys.argv[3])), sys.argv[4]
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, rpc_layer="grpc")
+    if kind != "chief":
+        server = tf.distribute.Server(cluster, job_name=kind, task_index=0)
+        while True:
+            time.sleep(1)
 if resolver.task_type in ("ps", "worker"):
     atexit.register(Path(f"{resolver.task_type}-exit").write_text, "ended")
     left_open = Path(f"{resolver.task_type}-open").open("w")  # noqa: SIM115 - on purpose
