@@ -107,9 +107,9 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     outcome: str, exit_code: int, state: str, cause: str
 ) -> None:
     released = MemberReleased("chief 0", outcome, exit_code, "why")
-    finding = finding_of(attempt_of(PS, SERVER, released, exited(exit_code), state=state))
-    assert finding.cause == cause
-    assert "chief 0" in finding.summary
+    evidence = attempt_of(PS, SERVER, released, exited(exit_code), state=state)
+    assert causes(evidence) == [cause]
+    assert "chief 0" in finding_of(evidence).summary
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,8 @@ def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
     """The attempt stopped as one that was asked to, and nothing says who asked."""
     by_nan = any(each.source == "nan" for each in evidence.all(StopRequested))
-    if evidence.state != "stopped" or evidence.stop is not None or by_nan:
+    is_released = evidence.last(events.MemberReleased) is not None
+    if evidence.state != "stopped" or evidence.stop is not None or by_nan or is_released:
         return None
     where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""
