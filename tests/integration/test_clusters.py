@@ -145,6 +145,15 @@ def test_servers_that_sleep_end_with_a_chief_that_does_not_say_who_it_is(
         assert cluster.runs[kind].last(MemberReleased).outcome == "completed"
 
 
+def test_a_stop_ends_servers_that_sleep_with_the_code_of_their_chief(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    cluster = started(tmp_path, network, UNTIL_ASKED, "-", by_argument=True)
+    cluster.until_training()
+    assert cluster.runs["ps"].pitstop("stop").returncode == 0
+    assert cluster.exit_codes() == dict.fromkeys(TASKS, 7)
+
+
 def test_servers_end_when_the_chief_is_lost(tmp_path: Path, network: tuple[str, ...]) -> None:
     cluster = started(tmp_path, network, UNTIL_ASKED, "-", lease="5")
     cluster.until_training()

@@ -9,6 +9,7 @@ import pytest
 from pitstop.events import (
     CheckpointCommitted,
     Event,
+    ExceptionRaised,
     FitStarted,
     InstrumentationUnavailable,
     LevelKnown,
@@ -85,6 +86,13 @@ def test_a_stop_of_the_cluster_is_no_first_request_to_this_run() -> None:
 
 def test_who_evaluates_ends_as_the_leader() -> None:
     assert _told(RoleTaken("evaluator", 7, "evaluator 0")).ends_as_released
+
+
+def test_a_member_whose_steps_are_not_seen_ends_as_the_leader_unless_it_has_failed() -> None:
+    server = RoleTaken("member", 7, "ps 0")
+    assert _told(server).ends_as_released
+    failed = ExceptionRaised("ValueError", "", "", 0, "", "", "", "")
+    assert not _told(server, failed).ends_as_released
 
 
 @pytest.mark.parametrize("role", ["monitored_session", "session"])

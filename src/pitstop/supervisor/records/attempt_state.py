@@ -61,6 +61,13 @@ class AttemptState(Frozen):
         return self.role is not None and self.role.role == "server"
 
     @property
+    def is_idle(self) -> bool:
+        """A server, or a member whose script has not failed and of which no steps are seen."""
+        return self.serves or (
+            self.role is not None and self.role.role == "member" and not self.raised
+        )
+
+    @property
     def saves_itself(self) -> bool:
         """What runs trains in a session of TensorFlow's, which saves by itself, or not at all."""
         return self.role is not None and self.role.role in ("monitored_session", "session")
@@ -73,7 +80,7 @@ class AttemptState(Frozen):
         # come to its own end.
         completed = self.released is not None and self.released.outcome == "completed"
         is_late = completed and (self.role is not None or (self.script_ended and not self.raised))
-        return self.serves or evaluates or is_late or (self.saves_itself and self.saves_nothing)
+        return self.is_idle or evaluates or is_late or (self.saves_itself and self.saves_nothing)
 
     @property
     def saves_nothing(self) -> bool:

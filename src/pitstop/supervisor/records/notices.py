@@ -112,7 +112,7 @@ def final_lines(
     saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
         return (f"failed {after}; {saved}; running it again would fail the same way ({why}).",)
-    if state is State.STOPPED and attempt_state.serves and attempt_state.released:
+    if state is State.STOPPED and attempt_state.is_idle and attempt_state.released:
         return (f"ended {after} because {attempt_state.released.leader} has ended.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
