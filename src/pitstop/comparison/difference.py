@@ -1,7 +1,6 @@
 """The result of a comparison, as one frozen value; and how two saved variables differ."""
 
 import math
-import struct
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,6 @@ def _differing(before: bytes, after: bytes, elements: int) -> int:
     return int((pair[0] != pair[1]).any(axis=1).sum())
 
 
-_LARGEST_FLOAT32 = 3.4028234663852886e38
-
-
 class Ulps(Frozen):
     """A distance of two numbers: how many steps, in which format ("float32" or "float64").
 
@@ -56,22 +52,19 @@ class Ulps(Frozen):
 
 
 def ulps_apart(one: float, other: float) -> Ulps | None:
-    if not (math.isfinite(one) and math.isfinite(other)):
+    pair = np.array([one, other])
+    if not np.isfinite(pair).all():
         return None
-    if _is_float32(one) and _is_float32(other):
-        return Ulps(abs(_place(one, "<f", "<i") - _place(other, "<f", "<i")), "float32")
-    return Ulps(abs(_place(one, "<d", "<q") - _place(other, "<d", "<q")), "float64")
+    with np.errstate(over="ignore"):
+        single = pair.astype(np.float32)
+    if np.array_equal(single, pair):
+        return Ulps(_places_apart(single, np.int32), "float32")
+    return Ulps(_places_apart(pair, np.int64), "float64")
 
 
-def _is_float32(value: float) -> bool:
-    if abs(value) > _LARGEST_FLOAT32:
-        return False
-    return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
-
-
-def _place(value: float, real: str, integer: str) -> int:
-    magnitude = int(struct.unpack(integer, struct.pack(real, abs(value)))[0])
-    return -magnitude if value < 0 else magnitude
+def _places_apart(pair: NDArray[Any], integer: type) -> int:
+    one, other = (int(np.sign(each)) * int(abs(each).view(integer)) for each in pair)
+    return abs(one - other)
 
 
 class StepDifference(Frozen):
