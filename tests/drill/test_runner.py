@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.drill.runner import RESULT_FILE, make_folder
+from pitstop.drill.runner import RESULT_FILE, make_folder, run_options
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 
 
 def test_a_new_drill_removes_the_one_before(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "a" / "drill")
-    folder.work_dir("kill-at-1", (), tmp_path)
+    folder.run_dir("kill-at-1").mkdir()
     folder.save("result")
     assert (folder.path / RESULT_FILE).read_text() == "result"
     again = make_folder(folder.path)
@@ -40,21 +40,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_every_trial_has_files_of_its_own(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
-    places = [
-        folder.run_dir("a"),
-        folder.run_dir("b"),
-        folder.log("a"),
-        folder.work_dir("a", (), tmp_path),
-    ]
-    assert len(set(places)) == 4
+    places = [folder.run_dir("a"), folder.run_dir("b"), folder.log("a")]
+    assert len(set(places)) == 3
 
 
-def test_a_working_folder_holds_copies(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "x.csv").write_text("1,2")
-    folder = make_folder(tmp_path / "drill")
-    copy = folder.work_dir("a", ["data/x.csv"], tmp_path) / "data" / "x.csv"
-    copy.write_text("changed")
-    assert (tmp_path / "data" / "x.csv").read_text() == "1,2"
-    with pytest.raises(RunFolderUnwritable):
-        folder.work_dir("b", ["absent"], tmp_path)
+def test_options_that_are_zero_are_left_out() -> None:
+    assert run_options(0, halt_at_step=0, die_at_step=0) == []
+
+
+def test_every_option_is_passed_on() -> None:
+    words = run_options(3, halt_at_step=9, die_at_step=7)
+    assert words == ["--every", "3steps", "--halt-at-step", "9", "--die-at-step", "7"]

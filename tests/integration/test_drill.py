@@ -8,8 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pitstop.drill.runner import RESULT_FILE
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import REAL
@@ -82,7 +80,7 @@ def test_a_state_that_no_resume_restores_is_found(tmp_path: Path, forked: Interp
 def test_a_script_that_differs_each_time_is_not_blamed_on_the_resume(
     tmp_path: Path, forked: Interpreter
 ) -> None:
-    options = ["--kills", "1", "--stops", "0", "--isolate", "--steps", "8", "--run-dir", "drill"]
+    options = ["--kills", "1", "--stops", "0", "--steps", "8", "--run-dir", "drill"]
     code, found, said = _drill(tmp_path, options, "unseeded.py", interpreter=forked)
     assert code == 1
     assert found["verdict"] == "not_reproducible"
@@ -96,20 +94,6 @@ def test_a_script_that_fails_by_itself_is_a_wrong_use(tmp_path: Path) -> None:
     assert code == 2
     assert "failed without an interruption, with exit code 3" in json.dumps(found)
     assert (tmp_path / "runs" / ".drill" / "exits_with_3" / "uninterrupted.log").exists()
-
-
-def test_isolated_runs_leave_their_folder_alone(tmp_path: Path, forked: Interpreter) -> None:
-    np.savez(tmp_path / "out.npz", kept=np.zeros(1))
-    options = ["--kills", "0", "--stops", "1", "--isolate", "--run-dir", "drill"]
-    arguments = ["out.npz", "--epochs", "1"]
-    code, found, said = _drill(tmp_path, options, "train.py", *arguments, interpreter=forked)
-    assert code == 0, found
-    assert "all runs use this folder" not in said
-    with np.load(tmp_path / "out.npz") as kept:
-        assert kept.files == ["kept"]
-    work = tmp_path / "drill" / "work"
-    assert sorted(path.name for path in work.iterdir()) == ["stop-at-1", "uninterrupted"]
-    assert all((path / "out.npz").exists() for path in work.iterdir())
 
 
 def test_an_end_of_the_drill_ends_the_run_under_way(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ _DRILLS = Path("runs") / ".drill"
     type=click.Path(path_type=Path),
     help="Folder for the runs of the drill.  [default: runs/.drill/<script name>]",
 )
-@click.option("--isolate", is_flag=True, help="Run each one in its own working folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
@@ -52,7 +51,6 @@ def drill(
     steps: int,
     seed: int,
     run_dir: Path | None,
-    isolate: bool,
     as_json: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -62,9 +60,8 @@ def drill(
     at the end of an epoch, after the first step, at random steps.  Every
     interrupted run is resumed and compared with the first one, bit for bit.
 
-    All runs work in this folder and overwrite each other's files.  With
-    --isolate each has its own folder, with copies of the files that COMMAND
-    names.  The script sees PITSTOP_DRILL=1.
+    All runs work in this folder and overwrite each other's files.  The script
+    sees PITSTOP_DRILL=1.
     """
     if not kills + stops:
         raise click.UsageError("Give --kills or --stops a number above 0.")
@@ -72,9 +69,8 @@ def drill(
     # The run that is under way is ended as well, as by Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = make_folder(run_dir or _DRILLS / run_name(command))
-    if not isolate:
-        say("all runs use this folder and overwrite each other's files; see --isolate.")
-    request = DrillRequest(command, kills, stops, steps, seed, isolate)
+    say("all runs use this folder and overwrite each other's files.")
+    request = DrillRequest(command, kills, stops, steps, seed)
     found = run_drill(request, folder, say)
     folder.save(report.render(found))
     if as_json:

@@ -8,7 +8,7 @@ import click
 
 from pitstop.cli.echo import tell, tell_json
 from pitstop.diagnosis.phrases import size
-from pitstop.drill.invocation import ENV_DRILL
+from pitstop.drill.runner import ENV_DRILL
 from pitstop.export.memory_plan import MemoryNeed, MemoryPlan, make_plan
 from pitstop.plain_text import say
 from pitstop.supervisor.processes.process import find_program

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.comparison import compare_runs
 from pitstop.comparison.record import RunRecord, load_run
-from pitstop.drill import invocation, outcome
+from pitstop.drill import outcome
 from pitstop.drill.outcome import Drill, Interruption, Trial, aftermath
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_SIGNALLED, EXIT_STOPPED
@@ -27,7 +27,8 @@ from pitstop.supervisor.processes.process import pitstop_run
 RESULT_FILE = "drill.json"
 UNINTERRUPTED = "uninterrupted"
 REPETITION = "uninterrupted-again"
-_WORK_DIR = "work"
+ENV_DRILL = "PITSTOP_DRILL"
+"""Set to 1 for the scripts of a drill, so that they can leave out side effects."""
 
 
 class DrillFolder(Frozen):
@@ -40,16 +41,6 @@ class DrillFolder(Frozen):
 
     def log(self, name: str) -> Path:
         return self.path / f"{name}.log"
-
-    def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
-        """A folder for a trial, with copies of files; raises `RunFolderUnwritable`."""
-        path = self.path / _WORK_DIR / name
-        with _writing(self.path):
-            path.mkdir(parents=True)
-            for file in files:
-                (path / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source / file, path / file)
-        return path
 
     def save(self, result: str) -> None:
         """Writes what was found; `RunFolderUnwritable` where the disk refuses."""
@@ -90,27 +81,20 @@ class DrillRequest(Frozen):
     stops: int
     steps: int
     seed: int
-    isolate: bool
 
 
 class _Runner:
     """Starts runs in the drill's folder."""
 
     def __init__(self, request: DrillRequest, folder: DrillFolder) -> None:
-        here = Path.cwd()
         self._request = request
         self._folder = folder
-        isolated = request.isolate
-        self._command = (
-            invocation.with_absolute_script(request.command, here) if isolated else request.command
-        )
-        self._environment = invocation.environment_of_runs(
-            os.environ, here if isolated else None, os.environ.get(ENV_ENTROPY) or uuid.uuid4().hex
-        )
+        entropy = os.environ.get(ENV_ENTROPY) or uuid.uuid4().hex
+        self._environment = {**os.environ, ENV_DRILL: "1", ENV_ENTROPY: entropy}
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
         """A run to the end; a `UserError` where the script fails by itself, or does not train."""
-        exit_code, seconds = self._run(name, self._work_dir(name))
+        exit_code, seconds = self._run(name)
         run_dir = self._folder.run_dir(name)
         if exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
             raise UserError(
@@ -121,37 +105,29 @@ class _Runner:
 
     def trial(self, interruption: Interruption, expected: RunRecord) -> Trial:
         name = interruption.name
-        work_dir = self._work_dir(name)
         every_steps = outcome.checkpoint_interval_steps(expected.trace.last_step)
-        ran = [self._run(name, work_dir, every_steps, interruption)]
+        ran = [self._run(name, every_steps, interruption)]
         exit_code, _ = ran[0]
         if exit_code == (_EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED):
-            ran.append(self._run(name, work_dir, every_steps))
+            ran.append(self._run(name, every_steps))
         return _judge(interruption, self._folder.run_dir(name), expected, ran)
-
-    def _work_dir(self, name: str) -> Path:
-        if not self._request.isolate:
-            return Path.cwd()
-        files = invocation.files_to_copy(self._request.command, Path.cwd())
-        return self._folder.work_dir(name, files, Path.cwd())
 
     def _run(
         self,
         name: str,
-        work_dir: Path,
         every_steps: int = 0,
         interruption: Interruption | None = None,
     ) -> tuple[int, float]:
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill
-        options = invocation.run_options(
+        options = run_options(
             every_steps,
             halt_at_step=interruption.step if interruption and stop else self._request.steps,
             die_at_step=interruption.step if interruption and kill else 0,
         )
-        words = pitstop_run(self._folder.run_dir(name).absolute(), options, self._command)
+        words = pitstop_run(self._folder.run_dir(name).absolute(), options, self._request.command)
         started = time.monotonic()
-        exit_code = _call(words, work_dir, self._environment, self._folder.log(name))
+        exit_code = _call(words, self._environment, self._folder.log(name))
         return exit_code, time.monotonic() - started
 
 
@@ -175,6 +151,16 @@ def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], N
     say("the runs differ; running the script again without interruption.")
     repetition, _ = runner.uninterrupted(REPETITION)
     return replace(drill, repetition=compare_runs(expected, repetition))
+
+
+def run_options(every_steps: int, halt_at_step: int, die_at_step: int) -> list[str]:
+    """Of `pitstop run`; 0 leaves an option out."""
+    options = {
+        "--every": f"{every_steps}steps" if every_steps else "",
+        "--halt-at-step": str(halt_at_step or ""),
+        "--die-at-step": str(die_at_step or ""),
+    }
+    return [word for name, value in options.items() if value for word in (name, value)]
 
 
 def _judge(
@@ -211,12 +197,11 @@ def _failure(interruption: Interruption, exit_codes: Sequence[int]) -> str:
     return ""
 
 
-def _call(words: list[str], work_dir: Path, environment: dict[str, str], log: Path) -> int:
+def _call(words: list[str], environment: Mapping[str, str], log: Path) -> int:
     with (
         log.open("ab") as output,
         subprocess.Popen(
             words,
-            cwd=work_dir,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
