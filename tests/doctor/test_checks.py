@@ -26,11 +26,7 @@ GOOD = Facts(
     disk_free_bytes=50_000_000_000,
     hard_links=True,
     direct_writes=True,
-    ptrace_scope=0,
-    py_spy=True,
     scheduler=Scheduler("Slurm", "sacct", has_command=True),
-    clock_source="tsc",
-    clock_nanoseconds=40.0,
     frameworks=Frameworks("python", "3.11", {"tensorflow": "2.21", "keras": "3.15"}, 1),
     limits={"open_files": 65536},
 )
@@ -57,11 +53,8 @@ def test_a_good_machine_lacks_nothing() -> None:
         ("disk", {"disk_free_bytes": 5_000_000}),
         ("disk", {"disk_kind": "nfs4"}),
         ("disk", {"hard_links": False}),
-        ("stacks", {"py_spy": False}),
-        ("stacks", {"ptrace_scope": 1}),
         ("limits", {"limits": {"open_files": 256}}),
         ("scheduler", {"scheduler": Scheduler("Slurm", "sacct", has_command=False)}),
-        ("clock", {"clock_nanoseconds": 1500.0}),
     ],
 )
 def test_each_lack_has_a_cost_and_a_remedy(name: str, lack: dict[str, object]) -> None:

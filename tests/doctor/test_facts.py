@@ -19,7 +19,6 @@ def test_this_machine(tmp_path: Path) -> None:
     assert found.kernel == os.uname().release
     assert found.disk_kind
     assert found.disk_free_bytes > 0
-    assert 0 < found.clock_nanoseconds < 1e6
     assert found.limits["open_files"]
     assert found.scheduler is None
     assert list(tmp_path.iterdir()) == []

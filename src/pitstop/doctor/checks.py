@@ -15,7 +15,6 @@ _LACKS = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text(encoding
 
 _SMALL_SHARED_BYTES = 512 << 20
 _FEW_FILES = 4096
-_SLOW_CLOCK_NS = 500.0
 _LITTLE_DISK_BYTES = 1 << 30
 _NETWORK_DISKS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "ceph", "beegfs")
 
@@ -113,15 +112,6 @@ def _disk(facts: Facts) -> Check:
     return Check("disk", "ok", seen + direct)
 
 
-def _stacks(facts: Facts) -> Check:
-    scope = facts.ptrace_scope
-    seen = "Python stacks" + (", py-spy" if facts.py_spy else "")
-    if facts.py_spy and not scope:
-        return Check("stacks", "ok", seen)
-    limited = f" (kernel.yama.ptrace_scope is {scope}: root only)" if scope else ""
-    return _lacks("py_spy", seen + limited)
-
-
 def _limits(facts: Facts) -> Check:
     files = facts.limits.get("open_files")
     known = [f"{name} {value}" for name, value in facts.limits.items() if value is not None]
@@ -139,12 +129,6 @@ def _scheduler(facts: Facts) -> Check:
     return _lacks("job_record", f"{found.name}, no `{command}`", command=command)
 
 
-def _clock(facts: Facts) -> Check:
-    seen = f"{facts.clock_source or 'unknown'}, {facts.clock_nanoseconds:.0f} ns per read"
-    is_slow = facts.clock_nanoseconds >= _SLOW_CLOCK_NS
-    return _lacks("clock", seen) if is_slow else Check("clock", "ok", seen)
-
-
 _CHECKS: tuple[Callable[[Facts], Check], ...] = (
     _system,
     _frameworks,
@@ -154,8 +138,6 @@ _CHECKS: tuple[Callable[[Facts], Check], ...] = (
     _gpu,
     _shared_memory,
     _disk,
-    _stacks,
     _limits,
     _scheduler,
-    _clock,
 )

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -16,7 +15,7 @@ import pitstop
 from pitstop.flight.disks import mount_of
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
-from pitstop.machine.kernel_file import mounts, read_number, read_text
+from pitstop.machine.kernel_file import mounts, read_text
 from pitstop.machine.memory import read_space
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
@@ -86,8 +85,7 @@ class Facts(Frozen):
     """What was found; None where it is not there or may not be read.
 
     `all_pids`: the kernel names processes as we do.  `nvml`: the library can be used.
-    `shared_memory_bytes`: of /dev/shm.  `ptrace_scope`: 0 to 3, of the kernel's Yama.  `limits`:
-    soft ones, None for no limit.
+    `shared_memory_bytes`: of /dev/shm.  `limits`: soft ones, None for no limit.
     """
 
     platform: str
@@ -105,11 +103,7 @@ class Facts(Frozen):
     disk_free_bytes: int
     hard_links: bool
     direct_writes: bool
-    ptrace_scope: int | None
-    py_spy: bool
     scheduler: Scheduler | None
-    clock_source: str
-    clock_nanoseconds: float
     frameworks: Frameworks
     limits: dict[str, int | None] = field(default_factory=dict)
 
@@ -122,7 +116,6 @@ def gather(
     mount = mount_of(str(folder.absolute()), mounts(read_text(root / "proc/self/mountinfo")))
     hard_links, direct_writes = _try_disk(folder)
     space = os.statvfs(folder)
-    readings = [time.perf_counter_ns() for _ in range(2000)]
     return Facts(
         platform=sys.platform,
         kernel=os.uname().release,
@@ -139,13 +132,7 @@ def gather(
         disk_free_bytes=space.f_bavail * space.f_frsize,
         hard_links=hard_links,
         direct_writes=direct_writes,
-        ptrace_scope=read_number(root / "proc/sys/kernel/yama/ptrace_scope"),
-        py_spy=shutil.which("py-spy") is not None,
         scheduler=_scheduler(environment),
-        clock_source=read_text(
-            root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ).strip(),
-        clock_nanoseconds=(readings[-1] - readings[0]) / len(readings),
         frameworks=frameworks,
         limits={name: pair["soft"] for name, pair in (read_limits(os.getpid()) or {}).items()},
     )
