@@ -33,11 +33,3 @@ def test_values_are_those_that_can_be_drawn() -> None:
 
 def test_a_timeline_never_ends_before_it_began() -> None:
     assert Timeline(10.0, 5.0, (_panel(_LINE),)).seconds == 0.0
-
-
-def test_what_tells_of_the_end_stands_first() -> None:
-    memory = Panel("memory", "Memory", Unit.BYTES, (_LINE,))
-    timeline = Timeline(0.0, 3.0, (_panel(_LINE), memory))
-    first = timeline.telling_first("host_oom_killed")
-    assert [each.id for each in first.panels] == ["memory", "loss"]
-    assert timeline.telling_first("user_code_error") == timeline

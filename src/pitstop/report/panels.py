@@ -7,9 +7,8 @@ from itertools import pairwise
 
 from pitstop.events import EpochEnded, ExhaustionForecast
 from pitstop.flight import series
-from pitstop.flight.sample import Sample, memory_limit_bytes, memory_place
+from pitstop.flight.sample import MEMORY, Sample, memory_limit_bytes, memory_place
 from pitstop.journal import Entry
-from pitstop.report import timeline
 from pitstop.report.timeline import (
     Panel,
     Point,
@@ -56,9 +55,9 @@ def training_panels(
     speed = Series("steps per second", step_rate(records, ended_seconds))
     return panels_with_values(
         (
-            Panel(timeline.LOSS, "Loss", Unit.PLAIN, loss),
+            Panel("loss", "Loss", Unit.PLAIN, loss),
             Panel("metrics", "Metrics", Unit.PLAIN, _metrics(ended)),
-            Panel(timeline.SPEED, "Speed", Unit.PER_SECOND, (speed,)),
+            Panel("speed", "Speed", Unit.PER_SECOND, (speed,)),
         )
     )
 
@@ -126,7 +125,7 @@ def forecast_drawn(
 ) -> Panel:
     """The panel with a line to its limit, where that is going to be met."""
     for each in forecasts:
-        if panel.id == each.resource == timeline.MEMORY and panel.limit is not None:
+        if panel.id == each.resource == MEMORY and panel.limit is not None:
             ahead = min(each.seconds_left, FORECAST_WINDOWS * each.window_seconds)
             start = panel.limit - each.left
             end = (now_seconds + ahead, start + each.per_second * ahead)
@@ -163,14 +162,14 @@ def _memory(samples: Sequence[Sample]) -> Panel:
     limit = memory_limit_bytes(samples[-1])
     name = "cgroup limit" if group else "machine has"
     most = None if limit is None else float(limit)
-    return Panel(timeline.MEMORY, "Memory", Unit.BYTES, lines, most, name)
+    return Panel(MEMORY, "Memory", Unit.BYTES, lines, most, name)
 
 
 def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:
     lines = tuple(_of_gpus(samples, gpus, "used_bytes"))
     totals = [gpu.total_bytes for gpu in samples[-1].gpus if gpu.total_bytes is not None]
     limit = float(min(totals)) if totals else None
-    return Panel(timeline.GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
+    return Panel("gpu_memory", "GPU memory", Unit.BYTES, lines, limit, "GPU has")
 
 
 def _learning_rate(samples: Sequence[Sample]) -> Panel:
@@ -188,7 +187,7 @@ def _disks(samples: Sequence[Sample]) -> Panel:
         if disk.free_bytes < _SCARCE * disk.size_bytes
     }
     lines = tuple(_series(mount, series.disk_free(samples, mount)) for mount in scarce)
-    return Panel(timeline.DISK, "Disk space left", Unit.BYTES, lines[:_MOST_DISKS])
+    return Panel("disk", "Disk space left", Unit.BYTES, lines[:_MOST_DISKS])
 
 
 def _open_files(samples: Sequence[Sample]) -> Panel:
@@ -198,7 +197,7 @@ def _open_files(samples: Sequence[Sample]) -> Panel:
     is_near = limit is not None and any(each.value > limit / 2 for each in points)
     lines = (_series("of the trainer", points),) if is_near else ()
     most = None if limit is None else float(limit)
-    return Panel(timeline.OPEN_FILES, "Open files", Unit.COUNT, lines, most, "limit")
+    return Panel("open_files", "Open files", Unit.COUNT, lines, most, "limit")
 
 
 def _of_gpus(samples: Sequence[Sample], gpus: Sequence[int], name: str) -> Iterator[Series]:

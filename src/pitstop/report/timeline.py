@@ -1,35 +1,16 @@
 """What is drawn of an attempt: quantities over time, and what happened when.  Pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import groupby
-from typing import Self
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.event_words import MarkKind, news_of
 from pitstop.journal import Entry
 from pitstop.record import Frozen
-
-MEMORY, GPU_MEMORY, LOSS, SPEED = "memory", "gpu_memory", "loss", "speed"
-DISK, OPEN_FILES = "disk", "open_files"
-_TELLING: Mapping[str, tuple[str, ...]] = {
-    "nan_loss": (LOSS,),
-    "early_stopping_or_callback_stop": (LOSS,),
-    "host_oom_killed": (MEMORY,),
-    "host_alloc_failure": (MEMORY,),
-    "gpu_oom": (GPU_MEMORY,),
-    "killed_from_outside": (MEMORY,),
-    "disk_full": (DISK,),
-    "shm_exhausted": (DISK, MEMORY),
-    "too_many_open_files": (OPEN_FILES,),
-    "hang_or_stall": (SPEED,),
-    "worker_lost": (SPEED,),
-    "unknown": (MEMORY, LOSS),
-}
-"""Panels that a person would look at first, by cause."""
 
 Point = tuple[float, float]
 """Seconds since the epoch, and a value; NaN and infinities interrupt a line."""
@@ -83,7 +64,7 @@ class Mark(Frozen):
 
 
 class Timeline(Frozen):
-    """One attempt over time; panels that have something to show, the most wanted first."""
+    """One attempt over time; panels that have something to show."""
 
     started_seconds: float
     ended_seconds: float
@@ -99,11 +80,6 @@ class Timeline(Frozen):
         lines = (each for panel in self.panels for each in panel.series if each.is_forecast)
         ends = (each.points[-1][0] - self.started_seconds for each in lines)
         return max([self.seconds, *ends])
-
-    def telling_first(self, cause: str) -> Self:
-        telling = _TELLING.get(cause, ())
-        panels = sorted(self.panels, key=lambda panel: panel.id not in telling)
-        return replace(self, panels=tuple(panels))
 
 
 def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:

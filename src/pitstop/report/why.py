@@ -191,7 +191,7 @@ def _explained(run_dir: Path, attempts: Iterable[Evidence]) -> tuple[_Explained,
 
 
 def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -> WhyReport:
-    newest, last = attempts[-1].evidence, attempts[-1].progress
+    newest = attempts[-1].evidence
     folder = run_dir / ATTEMPTS_DIR / str(newest.attempt)
     samples = files.read_spaced(folder, load.MOST_SAMPLES)
     return WhyReport(
@@ -200,7 +200,7 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
         earlier=tuple(each.diagnosis for each in attempts[:-1]),
         damaged_lines=damaged_lines,
         attempts=tuple(each.progress for each in attempts),
-        timeline=timeline(run_dir, newest, samples).telling_first(last.cause),
+        timeline=timeline(run_dir, newest, samples),
         facts=tuple(facts(newest)),
         output=_last_lines(newest.output),
         log_folder=log_folder(samples),
