@@ -38,9 +38,7 @@ def texts(evidence: Evidence) -> list[str]:
     return [link.text for link in diagnose(evidence).chain]
 
 
-LEAK = ExhaustionForecast(
-    "memory", "cgroup", 5e8, 5e8, 2e6, 280.0, 270.0, 290.0, 94.0, 21, growing="python"
-)
+LEAK = ExhaustionForecast("memory", "cgroup", 5e8, 5e8, 2e6, 280.0, 94.0, 21, growing="python")
 
 
 def test_a_leak_then_pressure_then_a_kill() -> None:
@@ -55,7 +53,7 @@ def test_a_leak_then_pressure_then_a_kill() -> None:
 
 
 def test_a_disk_that_fills_is_no_cause_of_a_kill_for_memory() -> None:
-    disk = ExhaustionForecast("disk", "/", 5e8, 5e8, 2e6, 280.0, 270.0, 290.0, 94.0, 21)
+    disk = ExhaustionForecast("disk", "/", 5e8, 5e8, 2e6, 280.0, 94.0, 21)
     found = texts(failed(disk, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert not any("disk" in text for text in found)
 

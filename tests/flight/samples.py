@@ -31,7 +31,6 @@ TRAINING = TrainingSample(
     rate=20.0,
     snapshot_step=90,
     checkpoint_step=60,
-    told_seconds=1_764_000_000.0,
     metrics={"loss": 0.5, "accuracy": 0.9},
     learning_rate=1e-3,
     input_seconds=1.0,

@@ -16,7 +16,7 @@ from pitstop.events import ExhaustionForecast
 from pitstop.flight.files import read_spaced
 from pitstop.flight.forecast import ExhaustionMonitor
 from pitstop.flight.sample import TRAINER, Sample
-from pitstop.flight.sampler import FlightRecorder, HostReader, ProcessRoles, Sampler, TrainerMetrics
+from pitstop.flight.sampler import FlightRecorder, HostReader, ProcessRoles, Sampler
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import VitalsReport
@@ -163,7 +163,7 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     witness = Witness(5)
     flight = recorder(tmp_path, beacon, witness)
     report = VitalsReport({"mae": 0.5}, learning_rate=0.1, log_folder="/logs")
-    flight.on_metrics(TrainerMetrics(5.0, report))
+    flight.on_metrics(report)
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
@@ -235,7 +235,7 @@ def test_a_forecast_is_taken_once_also_while_another_is_made(tmp_path: Path) -> 
 
 
 def forecast_of(step: int) -> ExhaustionForecast:
-    return ExhaustionForecast("memory", "machine", 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, step)
+    return ExhaustionForecast("memory", "machine", 1.0, 1.0, 1.0, 1.0, 1.0, step)
 
 
 def test_children_are_found(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_children_are_found(tmp_path: Path) -> None:
         sampler = Sampler(
             Beacon.create(), lambda: ProcessRoles({os.getpid(): TRAINER}), {"run": tmp_path}
         )
-        roles = {process.pid: process.role for process in sampler.take(TrainerMetrics()).processes}
+        roles = {process.pid: process.role for process in sampler.take(VitalsReport()).processes}
         child.kill()
     assert roles[child.pid] == "child"
     assert roles[os.getpid()] == "trainer"
@@ -251,9 +251,8 @@ def test_children_are_found(tmp_path: Path) -> None:
 
 def test_before_anybody_trains_nothing_is_known_of_it(tmp_path: Path) -> None:
     sampler = Sampler(Beacon.create(), lambda: ProcessRoles({}), {"run": tmp_path})
-    sample = sampler.take(TrainerMetrics())
+    sample = sampler.take(VitalsReport())
     assert sample.trainer is None
     assert sample.training is not None
     assert sample.training.loss is None
-    assert sample.training.told_seconds is None
     assert sample.host.total_bytes

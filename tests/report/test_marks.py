@@ -76,7 +76,7 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
     (UploadFailed("refused", "", False), MarkKind.WARNING, "upload failed: refused"),
     (InstrumentationUnavailable("old Keras"), MarkKind.WARNING, "old Keras"),
     (
-        ExhaustionForecast("memory", "cgroup", 1, 1, 1, 2400.0, 1, 1, 60.0, 5),
+        ExhaustionForecast("memory", "cgroup", 1, 1, 1, 2400.0, 60.0, 5),
         MarkKind.WARNING,
         "the use of memory grew by 1 bytes/s at step 5: exhausted in about 40 minutes",
     ),

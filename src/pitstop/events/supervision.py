@@ -130,9 +130,7 @@ class ExhaustionForecast(Event):
     used: float
     left: float
     per_second: float  # how fast it grows
-    seconds_left: float  # until nothing is left; between `soonest_seconds` and `latest_seconds`
-    soonest_seconds: float
-    latest_seconds: float
+    seconds_left: float  # until nothing is left
     window_seconds: float  # how long it was seen to grow
     step: int
     growing: str = ""  # "python": the blocks of Python's objects grow too; empty otherwise

@@ -87,12 +87,10 @@ def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
 
 
 class Forecast(Frozen):
-    """Something that grows steadily and meets its limit between soonest and latest, with 95 %."""
+    """Something that grows steadily and meets its limit."""
 
     per_second: float
     seconds_left: float
-    soonest_seconds: float
-    latest_seconds: float
     window_seconds: float
 
 
@@ -119,8 +117,6 @@ def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) 
     return Forecast(
         per_second=line.per_second,
         seconds_left=seconds_left,
-        soonest_seconds=left / line.high,
-        latest_seconds=left / line.low,
         window_seconds=window,
     )
 

@@ -112,8 +112,6 @@ class TrainingSample(Frozen):
     rate: float | None = None
     snapshot_step: int | None = None
     checkpoint_step: int | None = None
-    # when the fields below were told, seconds since the epoch; None: nothing was
-    told_seconds: float | None = None
     metrics: dict[str, Told] = field(default_factory=dict)
     learning_rate: Told | None = None
     input_seconds: float | None = None  # waited for input, all in all, as far as that is measured

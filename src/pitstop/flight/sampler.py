@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -111,13 +110,6 @@ class Watcher(Generic[_T]):
             wait_seconds = max(self._every_seconds, (time.thread_time() - cpu) / self.cost_share)
 
 
-class TrainerMetrics(Frozen):
-    """Its last message, and when it came (seconds since the epoch); None before the first."""
-
-    time_seconds: float | None = None
-    report: VitalsReport = field(default_factory=VitalsReport)
-
-
 class ProcessRoles(Frozen):
     """The known processes by id; `checkpoint_step` is None before the first durable checkpoint."""
 
@@ -163,7 +155,7 @@ class Sampler:
         self._disks.close()
         self._gpus.close()
 
-    def take(self, metrics: TrainerMetrics) -> sample.Sample:
+    def take(self, metrics: VitalsReport) -> sample.Sample:
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
         group = self._host.cgroup()
@@ -203,7 +195,7 @@ class Sampler:
 
 
 def training(
-    progress: Progress, metrics: TrainerMetrics, checkpoint_step: int | None
+    progress: Progress, metrics: VitalsReport, checkpoint_step: int | None
 ) -> sample.TrainingSample:
     return sample.TrainingSample(
         step=progress.step,
@@ -217,8 +209,7 @@ def training(
         rate=1.0 / progress.step_seconds if progress.step_seconds > 0 else None,
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
         checkpoint_step=checkpoint_step,
-        told_seconds=metrics.time_seconds,
-        **vars(metrics.report),
+        **vars(metrics),
     )
 
 
@@ -246,7 +237,7 @@ class FlightRecorder(Watcher[Sample | None]):
         self._files = FlightFiles(attempt_dir)
         self._sampler = sampler
         self._exhaustion_monitor = ExhaustionMonitor()
-        self._metrics = TrainerMetrics()
+        self._metrics = VitalsReport()
         self._new_forecasts: deque[ExhaustionForecast] = deque()
         self._tensorboard = tensorboard
 
@@ -254,7 +245,7 @@ class FlightRecorder(Watcher[Sample | None]):
         self._sampler.start()
         super().start()
 
-    def on_metrics(self, metrics: TrainerMetrics) -> None:
+    def on_metrics(self, metrics: VitalsReport) -> None:
         self._metrics = metrics
 
     def take_forecasts(self) -> list[ExhaustionForecast]:

@@ -27,9 +27,8 @@ class Trend(Frozen):
     tau (1938), as in the trend test of Mann (1945).
     """
 
-    per_second: float  # the median slope; `low` and `high` bound it with 95 %
-    low: float
-    high: float
+    per_second: float  # the median slope
+    low: float  # the lower bound of its 95 % interval
     tau: float  # 1 where every later point is higher, 0 without a direction, -1 where lower
 
 
@@ -44,10 +43,9 @@ def trend(points: Sequence[Point]) -> Trend:
     count = len(points)
     spread = _NORMAL_95 * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     below = int((len(slopes) - spread) / 2)
-    above = math.ceil((len(slopes) + spread) / 2)
-    low, high = slopes[max(0, below)], slopes[min(len(slopes) - 1, above)]
+    low = slopes[max(0, below)]
     concordant = sum(b.value > a.value for a, b in pairs) - sum(b.value < a.value for a, b in pairs)
-    return Trend(statistics.median(slopes), low, high, concordant / len(pairs))
+    return Trend(statistics.median(slopes), low, concordant / len(pairs))
 
 
 Series = tuple[Point, ...]

@@ -14,8 +14,6 @@ LEAK = ExhaustionForecast(
     left=2.9e9,
     per_second=1.2e6,
     seconds_left=2400.0,
-    soonest_seconds=2300.0,
-    latest_seconds=2500.0,
     window_seconds=840.0,
     step=5000,
 )

@@ -2,14 +2,13 @@
 
 import os
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pitstop.events import Event
 from pitstop.flight.sample import TRAINER
-from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler, TrainerMetrics
+from pitstop.flight.sampler import FlightRecorder, ProcessRoles, Sampler
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
@@ -47,7 +46,7 @@ class Flight:
 
     def on_vitals(self, report: VitalsReport) -> None:
         if self._recorder is not None:
-            self._recorder.on_metrics(TrainerMetrics(time.time(), report))
+            self._recorder.on_metrics(report)
 
     def take_forecasts(self) -> Sequence[Event]:
         return () if self._recorder is None else self._recorder.take_forecasts()
