@@ -6,7 +6,7 @@ import math
 
 from pitstop.report.page.plot import Scale
 from pitstop.report.timeline import Panel, Series, Timeline, Unit
-from pitstop.watch.terminal_parts import BrailleCanvas, plot
+from pitstop.watch.terminal_view import BrailleCanvas, plot
 
 _UNIT = Scale(0.0, 1.0)
 
