@@ -11,8 +11,8 @@ from pitstop.events import CheckpointUploaded, Event, UploadFailed, UploadGivenU
 from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.plan import LEASE_KEY
-from pitstop.remote.sender import Sender
 from pitstop.remote.storage import Storage
+from pitstop.remote.uploader import Sender
 from pitstop.store.manifest import STATE_FILE
 from pitstop.store.run_folder import RunFolder, open_or_create
 from tests.store.samples import save
