@@ -32,7 +32,6 @@ from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.edited_files import EditedFiles
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
@@ -110,7 +109,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     saved = Catalog(folder.checkpoints).entries()
     entries = journal.read(folder.journal).entries
     history = History.from_entries(entries)
-    edited = EditedFiles.from_entries(entries) if saved else EditedFiles()
+    edited = fingerprint.EditedFiles.from_entries(entries if saved else ())
     settings = _settings(context.request, history, saved, say)
     policy = context.request.restarts
     settings = altered(settings, history.rollbacks, allowed=policy.rollbacks > 0)

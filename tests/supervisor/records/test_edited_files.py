@@ -9,8 +9,7 @@ import pytest
 
 from pitstop.events import AttemptEnded, AttemptStarted, EnvironmentChanged, Event, TrainerConnected
 from pitstop.journal import Entry
-from pitstop.supervisor.records.edited_files import EditedFiles
-from pitstop.supervisor.records.fingerprint import digest_of
+from pitstop.supervisor.records.fingerprint import EditedFiles, digest_of
 
 ENDED_SECONDS = 100.0
 

@@ -6,9 +6,19 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from pitstop.cluster import spec
-from pitstop.events import EnvironmentChanged, JsonValue, Notice
+from pitstop.engine.file_access import changed_seconds
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    EnvironmentChanged,
+    JsonValue,
+    Notice,
+    TrainerConnected,
+)
+from pitstop.journal import Entry, events_of, last_of
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import masked, masked_words
 from pitstop.record import Frozen
@@ -235,3 +245,34 @@ def hash_seed(
     # 0 would turn it off.
     derived = str(int.from_bytes(digest[:8], "big") % _LARGEST_HASH_SEED + 1)
     return {HASH_SEED: environment.get(HASH_SEED) or earlier or derived}
+
+
+class EditedFiles(Frozen):
+    """Those since the last attempt, and a digest of all edits so far; empty for none."""
+
+    since_last: tuple[EnvironmentChanged, ...] = ()
+    digest: str = ""
+
+    @classmethod
+    def from_entries(cls, entries: Sequence[Entry]) -> Self:
+        found = tuple(_edited_since_last(entries))
+        before = [
+            each for each in events_of(entries, EnvironmentChanged) if each.what.startswith(FILE)
+        ]
+        text = "\n".join(f"{each.what} {each.now}" for each in (*before, *found))
+        return cls(found, hashlib.sha256(text.encode()).hexdigest() if text else "")
+
+
+def _edited_since_last(entries: Sequence[Entry]) -> list[EnvironmentChanged]:
+    """None where nobody saw the last attempt end: before its end the script itself may write."""
+    started, ended = last_of(entries, AttemptStarted), last_of(entries, AttemptEnded)
+    connected = last_of(entries, TrainerConnected)
+    was_seen = started is not None and ended is not None and started.attempt == ended.attempt
+    if connected is None or not was_seen:
+        return []
+    return [
+        EnvironmentChanged(f"{FILE}{path}", before, now, changes_bits=True)
+        for path, before in connected.inputs.items()
+        if changed_seconds(path) > entries[-1].time_seconds
+        and (now := digest_of(Path(path))) != before
+    ]

@@ -21,8 +21,6 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.records.edited_files import EditedFiles
-from pitstop.supervisor.records.fingerprint import COMMAND
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.status import is_completed
 
@@ -93,7 +91,7 @@ def as_event(found: Sequence[Difference]) -> tuple[EnvironmentChanged, ...]:
         return ()
     before = "; ".join(f"{each.name} {each.before or _NONE}" for each in found)
     now = "; ".join(f"{each.name} {each.now or _NONE}" for each in found)
-    return (EnvironmentChanged(COMMAND, before, now, True),)
+    return (EnvironmentChanged(fingerprint.COMMAND, before, now, True),)
 
 
 def _of_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> Iterator[Difference]:
@@ -236,7 +234,7 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
         now.files.get(name) != digest and changed_seconds(name) > ended_seconds
         for name, digest in before.files.items()
     )
-    edited = named or bool(EditedFiles.from_entries(entries).since_last)
+    edited = named or bool(fingerprint.EditedFiles.from_entries(entries).since_last)
     # With --force it may be another command.
     return same_script and same_modules and not edited and not changes_of(request, folder)
 
