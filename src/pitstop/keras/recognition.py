@@ -1,8 +1,11 @@
 """Which saved training a `fit` is, and how it goes on."""
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
+
+import tensorflow as tf
 
 from pitstop.engine import variable_match
 from pitstop.engine.appended_files import APPENDED
@@ -24,11 +27,28 @@ from pitstop.engine.trainings import Trainings
 from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
-from pitstop.keras import fit_identity, readers
+from pitstop.keras import fit_identity
 from pitstop.keras.packages import private_of
 from pitstop.record import Frozen
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.variables import saved_variables
+
+_READERS: weakref.WeakKeyDictionary[tf.data.Dataset, list[str]] = weakref.WeakKeyDictionary()
+"""By dataset, the trainings that have read it: each draws the next seeds of its shuffles."""
+
+
+def note_reader(arguments: Mapping[str, Any], training: int) -> None:
+    """A training begins to read; one that goes on in the same process is the same reader."""
+    data, reader = arguments.get("x"), f"{training} for {arguments.get('epochs', 1)} epochs"
+    if isinstance(data, tf.data.Dataset) and reader not in _READERS.setdefault(data, []):
+        _READERS[data].append(reader)
+
+
+def readers_of(data: Any) -> tuple[str, ...]:
+    """Those that have begun so far; none where the order and the values are always the same."""
+    is_dataset = isinstance(data, tf.data.Dataset)
+    readers = _READERS.get(data, []) if is_dataset else []
+    return tuple(readers) if readers and pipeline.draws(data) else ()
 
 
 class Cells(Protocol):
@@ -80,7 +100,7 @@ class Recognition:
         if self._cells is not None and beginning.identity is not None:
             self._cells.begins(model, arguments, beginning.index, beginning.identity)
         if not beginning.repeats:
-            readers.note(arguments, beginning.index)
+            note_reader(arguments, beginning.index)
         return beginning
 
     def _begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
@@ -184,7 +204,7 @@ class Recognition:
             settings=fit_identity.settings_of(model, arguments),
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
-            readers=readers.of(arguments.get("x")),
+            readers=readers_of(arguments.get("x")),
             reached=reached,
             variables=variables,
         )
