@@ -59,8 +59,6 @@ def digest(values: Mapping[str, float]) -> int:
 
 
 class StepTrace:
-    """Appends the steps of one attempt."""
-
     def __init__(self, path: Path) -> None:
         """Begins the file; `OSError` where the folder cannot be written."""
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC

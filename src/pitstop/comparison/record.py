@@ -177,8 +177,6 @@ class Resume(Frozen):
 
 
 class RunRecord(Frozen):
-    """One run."""
-
     name: str
     completed: bool
     trace: Trace

@@ -81,8 +81,6 @@ class ChainLink(Frozen):
 
 
 class Diagnosis(Frozen):
-    """Why one attempt ended."""
-
     attempt: int  # its number, 0 for a bare log file
     state: str  # "running", "completed", "stopped", "failed"; "unknown" of a bare log
     finding: Finding | None  # the most likely explanation; None while it is running

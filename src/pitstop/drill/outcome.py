@@ -100,8 +100,6 @@ class DrillVerdict(enum.Enum):
 
 
 class Trial(Frozen):
-    """One interrupted and resumed run."""
-
     interruption: Interruption
     run_dir: str
     resumed_at_step: int  # the step it went on from, 0 when it started over
@@ -120,8 +118,6 @@ class Trial(Frozen):
 
 
 class Drill(Frozen):
-    """The whole drill."""
-
     uninterrupted: str  # folder of the run that all are compared with
     last_step: int
     seconds: float

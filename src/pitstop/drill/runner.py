@@ -32,8 +32,6 @@ ENV_DRILL = "PITSTOP_DRILL"
 
 
 class DrillFolder(Frozen):
-    """The place of one drill."""
-
     path: Path
 
     def run_dir(self, name: str) -> Path:
@@ -84,8 +82,6 @@ class DrillRequest(Frozen):
 
 
 class _Runner:
-    """Starts runs in the drill's folder."""
-
     def __init__(self, request: DrillRequest, folder: DrillFolder) -> None:
         self._request = request
         self._folder = folder

@@ -45,8 +45,6 @@ class AppendedFile:
 
 
 class AppendedFiles:
-    """Notes each file that the script opens for appending."""
-
     def __init__(self) -> None:
         self._pid = 0
         self._record: Path | None = None

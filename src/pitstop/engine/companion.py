@@ -66,8 +66,6 @@ def start_companion(request: CompanionRequest) -> str:
 
 
 class Companion(Frozen):
-    """A supervisor beside this process."""
-
     process: subprocess.Popen[bytes]
     socket_path: str
 

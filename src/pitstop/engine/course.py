@@ -40,8 +40,6 @@ _ALL = "all"
 
 
 class Course(Frozen):
-    """A decision."""
-
     goes_on: bool
     held: tuple[Difference, ...] = ()
     taken: tuple[Difference, ...] = ()

@@ -25,8 +25,6 @@ _WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
 
 class FileLooks:
-    """Notes them between `begin` and `end`."""
-
     def __init__(
         self, tell: Callable[[str, float], None], tell_pattern: Callable[[str], None]
     ) -> None:

@@ -35,8 +35,6 @@ A short number is none: `trial-1` and `trial-2` are two things.
 
 
 class MadeFolders:
-    """Is told of the folders that the script makes by itself."""
-
     def __init__(self) -> None:
         self.paths: list[str] = []
         self._file: Path | None = None

@@ -18,8 +18,6 @@ _Points = Sequence[RestorePoint]
 
 
 class TrainingVerdict(enum.Enum):
-    """What a call is to the saved trainings."""
-
     SAME = "same"  # one of them
     CHANGED = "changed"  # one of them, and the user has changed settings of it
     EDITED = "edited"  # it stands in the place of one, with another model or other data

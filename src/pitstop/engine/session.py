@@ -26,8 +26,6 @@ from pitstop.link.wire import PROTOCOL, Connection
 
 
 class Session:
-    """One trainer process of one attempt."""
-
     def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
         self.beacon = beacon
         self._supervisor = SupervisorConnection(connection, beacon)

@@ -40,8 +40,6 @@ class _Variable(Frozen):
 
 
 class SavedVariable(_Variable):
-    """A variable as a saved state describes it."""
-
     shape: tuple[int, ...]
     tensor: str
     name: str = ""  # what it was called at its creation; empty in states that do not tell

@@ -68,8 +68,6 @@ def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
 
 
 class ExportRequest(Frozen):
-    """One call of `pitstop export`."""
-
     folder: RunFolder
     format: Format
     out: Path  # where to; absolute, for the script runs in a folder of its own

@@ -42,8 +42,6 @@ class MemoryNeed(Frozen):
 
 
 class MemoryPlan(Frozen):
-    """What a script needs."""
-
     records: int  # of its batch, 0 where it is not known
     before_bytes: int  # the peak before the first step, 0 where it is not known
     mapped_files_bytes: int  # of the host's peak, libraries that the kernel could read again

@@ -81,8 +81,6 @@ class FlightFiles:
 
 
 class _Level:
-    """The two files of one level."""
-
     def __init__(self, folder: Path, level: int) -> None:
         self._paths = itertools.cycle(folder / file_name(level, half) for half in _HALVES)
         self._fd = -1

@@ -26,8 +26,6 @@ def load() -> ModuleType | None:
 
 
 class GpuReader:
-    """Reads all GPUs of the machine."""
-
     def __init__(self, library: Any, own_pids: Callable[[], set[int]]) -> None:
         self._library = library
         self._own_pids = own_pids

@@ -13,8 +13,6 @@ MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
 
 class Resource(Frozen):
-    """Something limited."""
-
     # "memory" or "disk" (bytes), "open_files" (descriptors of the trainer) or "tasks" (processes
     # and threads)
     name: str
@@ -32,8 +30,6 @@ TRAINER, CHILD = "trainer", "child"
 
 
 class ProcessSample(Frozen):
-    """One process of the run."""
-
     pid: int
     # "trainer" (the process that trains), "child" (what else the command started: data workers),
     # "supervisor", "persister", "uploader"
@@ -62,8 +58,6 @@ class CgroupSample(Frozen):
 
 
 class HostSample(Frozen):
-    """The machine."""
-
     total_bytes: int | None = None
     available_bytes: int | None = None
     left_bytes: int | None = None  # the same for this run: less where a cgroup leaves less
@@ -124,8 +118,6 @@ class TrainingSample(Frozen):
 
 
 class Sample(Frozen):
-    """Everything at one moment."""
-
     number: int
     time_seconds: float
     clock_seconds: float  # CLOCK_MONOTONIC; differences of it are true when the clock is set

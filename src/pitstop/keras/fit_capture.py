@@ -14,8 +14,6 @@ from pitstop.tensorflow.variables import REGISTRY
 
 @dataclass
 class FitPosition:
-    """Counts the steps of one `fit`."""
-
     fit: int  # which one of the process, counted from 0
     step: int  # training steps completed over the whole run
     epoch: int = 0

@@ -43,8 +43,6 @@ from pitstop.tensorflow.variables import REGISTRY
 
 
 class FitRun:
-    """The `fit` call that is being watched."""
-
     def __init__(
         self,
         session: Session,

@@ -68,8 +68,6 @@ _ANEW = Course(goes_on=False)
 
 
 class FitBeginning(Frozen):
-    """A `fit` that begins."""
-
     index: int  # its number in the run
     identity: Identity | None = None  # what it is; None where that could not be found out
     # the state that it goes on from, None to train from its beginning

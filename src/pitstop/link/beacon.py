@@ -71,8 +71,6 @@ _PHASES = frozenset(Phase)
 
 
 class Stop(enum.IntEnum):
-    """What is asked of the trainer."""
-
     NONE = 0
     GRACEFUL = 1
     NOW = 2

@@ -27,8 +27,6 @@ _USAGE = "%pitstop [status | why | folder NAME]"
 
 
 class Notebook:
-    """What the extension adds to one kernel."""
-
     def __init__(self, shell: Any) -> None:
         self.run = KernelRun(str(default_folder(shell.user_ns)))
         self._random = RandomBegin(lambda: self.run.entropy)

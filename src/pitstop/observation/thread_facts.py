@@ -29,8 +29,6 @@ _WAITING = {
 
 
 class ThreadFact(Frozen):
-    """One thread at one moment."""
-
     tid: int
     name: str
     state: str  # one letter: R runs, S sleeps, D waits for a device, T is stopped, t traced

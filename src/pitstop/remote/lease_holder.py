@@ -49,8 +49,6 @@ class Lease(Frozen):
 
 
 class LeaseVerdict(enum.Enum):
-    """What to do about a lease that was found."""
-
     TAKE = "take"
     WAIT = "wait"
     REFUSE = "refuse"

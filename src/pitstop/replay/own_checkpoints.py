@@ -41,8 +41,6 @@ _REMEDY = "Undo the change, or start with --new: the script then restores its ow
 
 
 class OwnCheckpoints:
-    """Of one process."""
-
     def __init__(self, open_session: Callable[[], Session | None]) -> None:
         self._open_session = open_session
         self._looks: dict[str, CheckpointsSought] = {}  # the first one at each folder

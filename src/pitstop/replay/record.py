@@ -33,8 +33,6 @@ _SAME = 2
 
 
 class RecordKind(enum.IntEnum):
-    """What an entry tells of."""
-
     CALL = 1
     READ = 2
     END = 3
@@ -62,8 +60,6 @@ class RecordFull(ValueError):
 
 
 class LoopRecord:
-    """The growing record of a live loop."""
-
     def __init__(self) -> None:
         self._sealed: list[bytes] = []
         self._open = bytearray()

@@ -56,8 +56,6 @@ class Panel(Frozen):
 
 
 class Mark(Frozen):
-    """Something that happened."""
-
     seconds: float
     kind: MarkKind
     text: str

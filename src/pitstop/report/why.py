@@ -132,8 +132,6 @@ def facts(evidence: Evidence) -> Iterator[Fact]:
 
 
 class WhyReport(Frozen):
-    """Why each attempt of a run ended."""
-
     name: str
     last: Diagnosis  # the newest attempt, or the one that was asked for
     earlier: tuple[Diagnosis, ...] = ()  # those before it, the oldest first
@@ -175,8 +173,6 @@ def why_each(run_dir: Path, wanted: Container[int]) -> tuple[WhyReport, ...]:
 
 
 class _Explained(Frozen):
-    """An attempt, why it ended, and how far it came."""
-
     evidence: Evidence
     diagnosis: Diagnosis
     progress: AttemptProgress

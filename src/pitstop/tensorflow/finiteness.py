@@ -10,8 +10,6 @@ from pitstop.record import Frozen
 
 
 class Finiteness(Frozen):
-    """A tensor, looked at."""
-
     name: str  # what it is
     bad: str  # "nan" or "inf", the worst that is in it; empty where all is finite
     bad_words: str  # what is no finite number, and where

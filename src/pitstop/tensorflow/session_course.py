@@ -32,8 +32,6 @@ _DRAWN_NAME = re.compile(r"(?:tmp|pymp-)[a-z0-9_]{8}")  # of `tempfile`, and of 
 
 
 class Supervisor(Frozen):
-    """What supervises this process."""
-
     socket_path: str
     # the session of this process; None where another process trains, or it counts steps
     open_session: Callable[[], Session | None]

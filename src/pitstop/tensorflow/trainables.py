@@ -27,8 +27,6 @@ class NamedVariable(Frozen):
 
 
 class Trainables(Frozen):
-    """What a script trains."""
-
     # by name, what `tf.train.Checkpoint` can hold: models, modules, optimizers, variables
     objects: Mapping[str, Any]
     models: Mapping[str, Any]  # those of them that can be saved by themselves

@@ -140,8 +140,6 @@ class PageServer(ThreadingHTTPServer):
 
 
 class PageRequest(BaseHTTPRequestHandler):
-    """One request."""
-
     timeout = _REQUEST_SECONDS
 
     def do_GET(self) -> None:

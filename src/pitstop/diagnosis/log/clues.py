@@ -79,8 +79,6 @@ _OWN_CODE = 0.88
 
 
 class Clue(Frozen):
-    """Something that may explain the end."""
-
     cause: CauseId | None  # the cause that it points to; None of a failure without any word
     confidence: float
     weight: tables.Weight

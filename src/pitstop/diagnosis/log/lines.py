@@ -222,8 +222,6 @@ def _from_notebook(raw: str) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line."""
-
     number: int  # counted from 1, each part of a line that is read as several
     text: str  # without decoration, its indentation kept
     group: str = ""  # of interleaved writers the mark of this one; empty where there is none

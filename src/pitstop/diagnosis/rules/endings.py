@@ -157,8 +157,6 @@ def _ask_scheduler(evidence: Evidence) -> tuple[str, ...]:
 
 
 class _Request(Frozen):
-    """A stop request in words."""
-
     cause: CauseId
     words: str
     advice: str = ""

@@ -95,8 +95,6 @@ def make(node: Node, modules: Mapping[str, Any]) -> Any:
 
 @dataclass(eq=False)
 class Refill:
-    """One restoration."""
-
     _library: Library
     _modules: Mapping[str, Any]
     _names: Names

@@ -40,8 +40,6 @@ _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyT
 
 @dataclass
 class Node:
-    """Something that holds content."""
-
     # "list", "dict", ..., "array", "table", "iterator", "object", "function", "class", "module",
     # "generator" of random numbers; "library" for attributes of the script on an object of a
     # library's; "elsewhere" for what is saved by other means; "unreadable"

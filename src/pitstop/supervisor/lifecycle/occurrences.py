@@ -44,8 +44,6 @@ class RoleAsked(Told):
 
 
 class StatusAsked(Told):
-    """A client waits for the status."""
-
     connection: Connection
 
 
@@ -87,8 +85,6 @@ Reader = Callable[[], Iterable[Occurrence] | None]
 
 
 class Readable(Protocol):
-    """Anything with a descriptor."""
-
     def fileno(self) -> int: ...
 
 

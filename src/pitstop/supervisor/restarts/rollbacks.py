@@ -156,8 +156,6 @@ def _target(entries: Iterable[CheckpointEntry], before_step: int) -> tuple[str, 
 
 
 class Rollbacks:
-    """Those of one call of `pitstop run`."""
-
     def __init__(self, folder: RunFolder, most: int) -> None:
         self._folder = folder
         self._most = most
