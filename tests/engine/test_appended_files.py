@@ -114,6 +114,13 @@ def test_lines_that_differ_by_a_clock_only_are_there_once(run: Run) -> None:
     assert run.rows == "09:59:58 start\n9.9 s: a\ntook 9s: b\n10.2 s: c\n"
 
 
+def test_rows_of_a_table_with_a_column_of_times(run: Run) -> None:
+    code = "os.path.exists('rows.csv') or append('trial,loss,seconds\\n'); append('a,1,{}\\n')"
+    run.attempt(1, code.format(7.5))
+    assert run.attempt(2, f"{code.format(0.1)}; append('b,2,10\\n')") == ""
+    assert run.rows == "trial,loss,seconds\na,1,7.5\nb,2,10\n"
+
+
 def test_a_line_that_is_not_written_to_its_end_is_kept_until_then(run: Run) -> None:
     run.attempt(1, "append('10:00:01 a\\n10:00:02 b\\n')")
     code = "append('10:01:01 a\\n10:01'); APPENDED.settle(); append(':02 b\\n10:01:03 c\\n')"

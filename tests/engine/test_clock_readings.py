@@ -2,7 +2,7 @@
 
 import pytest
 
-from pitstop.engine.clock_readings import repeated, without_readings
+from pitstop.engine.clock_readings import columns_of, repeated, without_readings
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,25 @@ def test_they_repeat_one_another(earlier: str, again: str) -> None:
 )
 def test_another_line(earlier: str, again: str) -> None:
     assert repeated(f"{earlier}\n".encode(), f"{again}\n".encode()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["epoch,loss,seconds", "epoch;loss;train_time (s)", "epoch\tloss\tElapsed", '"e","l","date"'],
+)
+def test_a_column_of_times(header: str) -> None:
+    separator = {";": ";", "\t": "\t"}.get(header[5], ",")
+    rows = [separator.join((*fields, "")) for fields in (("1", "0.5"), ("1", "0.6"))]
+    earlier, again, other = f"{rows[0]}9.9\n", f"{rows[0]}10.25\n", f"{rows[1]}9.9\n"
+    line = f"{header}\n".encode()
+    assert repeated(earlier.encode(), again.encode(), line) == (len(earlier), len(again))
+    assert repeated(earlier.encode(), other.encode(), line) == (0, 0)
+    assert repeated(earlier.encode(), again.encode()) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["timesteps", "time_steps", "loss", "steps", "sometimes", "data"])
+def test_a_column_of_something_else(name: str) -> None:
+    assert not columns_of(f"epoch,{name}\n".encode())
 
 
 def test_a_line_without_its_end_is_not_counted() -> None:

@@ -192,6 +192,19 @@ def test_lines_of_others_stay_in_a_log_that_the_script_appends_to(tmp_path: Path
     assert path.read_text() == "before\n"
 
 
+def test_a_log_that_was_renamed_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("a") as log:
+        log.write("before\n")
+        described = open_files.capture([], _held(log))
+    path.rename(tmp_path / "log.1")
+    with path.open("a") as log:
+        log.write("more\n")
+        log.flush()
+        kept = open_files.keep(described)
+        assert open_files.put_back([], _held(log), kept) == kept
+
+
 def test_the_logs_of_logging_are_the_script_s(tmp_path: Path) -> None:
     handler = logging.FileHandler(tmp_path / "log")
     logging.root.addHandler(handler)

@@ -171,12 +171,12 @@ class AppendedFiles:
         again = b"" if file.is_over else self._again(path, file)
         if not again:
             return True
-        earlier, header = self._earlier(path, file, 2 * len(again) + _MOST_HEADER_BYTES), b""
-        if file.repeated_bytes == file.begun_bytes:
-            # A table gets its header where the file is empty.
-            header = earlier[: earlier.find(b"\n") + 1]
-        for left_out in (b"", header):
-            earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again)
+        earlier = self._earlier(path, file, 2 * len(again) + _MOST_HEADER_BYTES)
+        first = file_access.read(path, _MOST_HEADER_BYTES)[0]
+        header = first[: first.find(b"\n") + 1]
+        # A table gets its header where the file is empty.
+        for left_out in (b"", header) if earlier.startswith(header) else (b"",):
+            earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again, header)
             is_certain = len(again) < _MOST_BYTES and not self.skips
             if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
                 file.repeated_bytes += len(left_out) + earlier_bytes
@@ -202,10 +202,11 @@ class AppendedFiles:
 APPENDED = AppendedFiles()  # of this process
 
 
-def same(earlier: bytes, again: bytes) -> tuple[int, int]:
+def same(earlier: bytes, again: bytes, header: bytes = b"") -> tuple[int, int]:
     """How many bytes an earlier attempt appended that how many of `again` repeat; or 0.
 
-    The two numbers differ only where a clock has put more digits into one of two lines.
+    The two numbers differ only where a clock has put more digits into one of two lines. `header`:
+    the first line of the file.
     """
     common = min(len(earlier), len(again))
     if earlier[:common] == again[:common]:
@@ -213,7 +214,7 @@ def same(earlier: bytes, again: bytes) -> tuple[int, int]:
     # Loaded where it is needed; each Python process of a run loads this module.
     from pitstop.engine.clock_readings import repeated  # noqa: PLC0415
 
-    return repeated(earlier, again)
+    return repeated(earlier, again, header)
 
 
 def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:

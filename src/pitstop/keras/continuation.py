@@ -248,9 +248,8 @@ class Continuation:
         self._cut_event_files()
         EARLIER.give_back(self._saved.rewritten)
         left = open_files.put_back(self._run.callbacks.callbacks, self._run.logs, self._files)
-        for kept in self._files:
-            if kept not in left:
-                EARLIER.put_back(kept.path)
+        for kept in (each for each in self._files if each not in left):
+            EARLIER.put_back(kept.path)
             if kept.missing_bytes:
                 message = (
                     f"The script overwrote {kept.path}: {kept.missing_bytes} bytes from before "

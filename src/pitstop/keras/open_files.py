@@ -146,14 +146,16 @@ def _head(path: str, size_bytes: int) -> bytes:
 def put_back(callbacks: list[Any], others: list[Any], files: list[KeptFile]) -> list[KeptFile]:
     """Makes each file what it was at the cut; what comes next is appended.
 
-    Returns those that the script appends to, and that are not shorter: other runs may do so too.
-    Of them only what this run appends again is removed.
+    Returns those that it leaves alone: the script appends to them, and other runs may do so too.
+    Of them only what this run appends again is removed. What the script has removed is put back.
     """
     logs, left = _logs(callbacks, others), []
     for kept in files:
         held = [each for name, each in logs if name == kept.attribute and _is_at(each, kept.path)]
         for file in held[:1]:
-            if not kept.attribute and _appends(file) and _size_of(file) >= kept.size_bytes:
+            is_lost = kept.missing_bytes > 0  # such as in a log that was renamed
+            is_left = is_lost or _size_of(file) >= kept.size_bytes
+            if not kept.attribute and _appends(file) and is_left:
                 left.append(kept)
                 continue
             _refill(file, kept.content)
