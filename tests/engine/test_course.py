@@ -72,6 +72,13 @@ def test_what_is_taken_is_the_scripts() -> None:
     assert decide(*changed(loss="mae"), take=("loss",), force=False).goes_on
 
 
+def test_what_a_new_callback_holds_is_the_scripts() -> None:
+    new = {"callbacks": "EarlyStopping, CSVLogger", "CSVLogger.csv_file": "None"}
+    course = decide(*changed(0, **new), take=(), force=False)
+    assert [each.name for each in course.taken] == ["callbacks"]
+    assert (course.goes_on, course.refusal) == (True, None)
+
+
 def test_another_number_of_epochs_is_the_scripts() -> None:
     course = decide(*changed(epochs="20"), take=(), force=False)
     assert [each.name for each in course.taken] == ["epochs"]

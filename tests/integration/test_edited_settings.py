@@ -60,3 +60,21 @@ def test_it_holds_in_all_attempts_after_the_edit(
     assert run.last(Restored).step == 15
     assert run.last(LevelKnown).level == level
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
+
+
+@pytest.mark.timeout(300)
+def test_a_callback_that_is_added_begins_with_the_next_step(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    _write(tmp_path, "script", _OLD)
+    run_alone(tmp_path, *forked, tmp_path / "script.py", "plain")
+    run = KerasRun(tmp_path, str(tmp_path / "script.py"), ("out",), interpreter=forked)
+    assert run.attempt("--halt-at-step", "8").returncode == 75
+    logs = 'callbacks=[keras.callbacks.CSVLogger("log.csv")], verbose=0)'
+    text = (tmp_path / "script.py").read_text()
+    (tmp_path / "script.py").write_text(text.replace("verbose=0)", logs))
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert b"callbacks CSVLogger" in ended.stderr
+    assert (tmp_path / "log.csv").read_text().count("\n") == 1 + 3
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()

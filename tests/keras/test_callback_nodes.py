@@ -262,3 +262,16 @@ def test_a_list_that_two_callbacks_share_stays_one() -> None:
     assert given(into, fit, arrays) == []
     assert there == [1]
     assert into[0].log is into[1].log is there
+
+
+def test_a_callback_that_is_added_stays_as_it_began() -> None:
+    old = Mine(count=1)
+    fit, arrays, _ = captured(begun([old]), [old])
+    new, other = Mine(count=0), Other(file=None, rows=[])
+    objects = begun([new, other])
+    other.file, other.more = "open", [1]
+    other.rows.append(2)
+    assert objects.restore(fit, arrays, [new, other], left="none") == []
+    assert vars(other)["file"] == "open"
+    assert (vars(other)["rows"], vars(other)["more"]) == ([2], [1])
+    assert vars(new)["count"] == 1

@@ -60,6 +60,7 @@ def decide(
     training = found.training
     if training is None:
         return Course(goes_on=False)
+    found = replace(found, differences=_without_other_callbacks(found.differences))
     course = _course(found, training, now, take=take, force=force)
     if not course.goes_on or course.doubt:
         return course
@@ -68,6 +69,17 @@ def decide(
         # Whoever edited them need not be the user.
         doubt = HELD_AGAINST_A_FILE.format(told(course.held))
     return replace(course, doubt=doubt)
+
+
+def _without_other_callbacks(found: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Without what callbacks hold that the script has added or removed."""
+    listed = [each for each in found if each.name == CALLBACKS]
+    others = {kind for each in listed for kind in _kinds(each.before) ^ _kinds(each.now)}
+    return tuple(each for each in found if each.name.partition(".")[0] not in others)
+
+
+def _kinds(listed: str) -> set[str]:
+    return set(listed.split(", "))
 
 
 def trained_as(now: Identity, before: Identity, held: Sequence[Difference]) -> Identity:

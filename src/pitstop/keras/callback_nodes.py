@@ -59,6 +59,12 @@ def put_in(
     return _renamed(found, renamed), problems
 
 
+def added(described: _Described, callbacks: Sequence[Any], nodes: Mapping[str, Any]) -> list[str]:
+    """Nodes of callbacks that the saved state does not know."""
+    known = {id(callback) for _, callback in matched(described, callbacks)}
+    return [name for name, each in nodes.items() if id(each) not in known]
+
+
 def new_kinds(callbacks: Sequence[Any], described: _Described) -> list[str]:
     known = {each["class"] for each in described}
     kinds = {type(each).__name__ for each in callbacks} - known

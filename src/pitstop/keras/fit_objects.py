@@ -126,6 +126,11 @@ class FitObjects:
             nodes = self._state.keep_whole(callback_nodes.named(callbacks))
             cut, described = fit["objects"]["cut"], fit["callbacks"]
             own, problems = callback_nodes.put_in(cut, described, callbacks, nodes)
+            # What has just begun stays as it began.
+            for name in callback_nodes.added(described, callbacks, nodes):
+                behind = (f"{name}.", f"{name}[")
+                known = self._state.baseline
+                but |= {(each, None) for each in known if f"{each}.".startswith(behind)}
         with self._fenced():
             self._tell(self._state.restore(own, arrays, read_ahead=left != "none", but=but))
         return problems
