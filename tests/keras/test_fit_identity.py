@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.keras.fit_identity import architecture_of, moving_settings_of, reached_by, stage_values
+from pitstop.keras.fit_identity import (
+    architecture_of,
+    is_digested,
+    moving_settings_of,
+    reached_by,
+    stage_values,
+)
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 
 
@@ -53,6 +59,37 @@ def test_the_seed_of_a_shuffle_is_read_and_is_no_part_of_the_data() -> None:
     assert _read_by(1) == _read_by(1)
     assert _read_by(1)[0] != _read_by(2)[0]
     assert _read_by(1)[1] == _read_by(2)[1] != []
+
+
+def test_data_is_digested_unless_hidden_state_makes_it() -> None:
+    layer, table = (
+        keras.layers.RandomFlip(seed=1),
+        tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, default_value=0),
+    )
+    images = tf.data.Dataset.from_tensor_slices(np.ones((4, 4, 4, 3), "float32"))
+
+    def digested(function: Any) -> bool:
+        return is_digested({"x": images.map(function)})
+
+    assert digested(lambda each: tf.image.resize_with_crop_or_pad(each, 6, 6))
+    assert digested(lambda each: layer(each, training=True))
+    assert digested(
+        lambda each: tf.cond(tf.reduce_sum(each) > 0, lambda: layer(each), lambda: each)
+    )
+    assert not digested(lambda each: tf.numpy_function(np.abs, [each], tf.float32))
+    assert not digested(lambda each: each + tf.random.normal([3]))
+    assert not digested(lambda each: tf.cast(table.lookup(tf.cast(each, tf.int64)), tf.float32))
+
+
+def test_the_state_that_a_pipeline_draws_from_is_read() -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    stream = tf.random.Generator.from_seed(1)
+    drawn = tf.data.Dataset.range(4).map(lambda _: stream.normal([2]))
+    before = reached_by(model, {"x": drawn})
+    assert before == reached_by(model, {"x": drawn})
+    stream.normal([1])
+    assert before != reached_by(model, {"x": drawn})
 
 
 def test_a_schedule_that_has_no_configuration_is_known_by_what_it_holds() -> None:

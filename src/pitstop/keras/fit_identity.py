@@ -24,7 +24,7 @@ from pitstop.engine.described import (
 )
 from pitstop.engine.identity import Identity
 from pitstop.engine.reached_code import digest_of_reached, digests_of_code
-from pitstop.keras import fit_call
+from pitstop.keras import fit_call, fit_level
 from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
@@ -109,11 +109,9 @@ def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
-    data = [arguments.get("x"), arguments.get("validation_data")]
     return [
         digest_of(np.asarray(value.numpy()))
-        for dataset in data
-        if isinstance(dataset, tf.data.Dataset)
+        for dataset in _datasets(arguments)
         for stage in stages.every_stage(dataset)
         for name, value in sorted(vars(stage).items())
         if isinstance(value, tf.Tensor)
@@ -123,11 +121,19 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
     ]
 
 
+def _datasets(arguments: Mapping[str, Any]) -> list[Any]:
+    found = (arguments.get("x"), arguments.get("validation_data"))
+    return [each for each in found if isinstance(each, tf.data.Dataset)]
+
+
 def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """Digests of the code that a `fit` runs (empty: unknown), and of variables it reads."""
     try:
         code, variables = digest_of_reached(called_by(model, arguments))
-        return digest_of_text(code, *stage_values(arguments, seeds=True)), variables
+        variables_of = stage_functions.variables_of
+        held = [each for dataset in _datasets(arguments) for each in variables_of(dataset)]
+        drawn_from = (digest_of(np.asarray(each.numpy())) for each in held)
+        return digest_of_text(code, *stage_values(arguments, seeds=True), *drawn_from), variables
     except Exception:  # noqa: BLE001  objects of the script may do anything
         return "", {}
 
@@ -329,6 +335,6 @@ def _is_digested(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_digested, value))
     if isinstance(value, tf.data.Dataset):
-        return not stage_functions.stateful_stages(value)
+        return all(map(fit_level.is_in_variables, stage_functions.stateful_stages(value)))
     plain = (type(None), int, float, str, np.ndarray, np.generic, tf.Tensor, tf.Variable)
     return isinstance(value, plain) or hasattr(value, "to_numpy")

@@ -68,6 +68,12 @@ _UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | _CHECKS | _SHUF
 _STATELESS = "tf.random.stateless_* with a seed per element"
 
 
+def is_in_variables(stage: StatefulStage) -> bool:
+    """Whether the state of a stage is in variables, all of it."""
+    known = stage.ops <= _VARIABLE_READS | _VARIABLE_WRITES
+    return known and stage.only_variables and not stage.random_ops
+
+
 def level_of(
     stages: Sequence[StatefulStage], refused_op: str, *, deterministic_ops: bool = False
 ) -> Exactness:

@@ -40,6 +40,8 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
     return found
 
 
+# They end a step or print; or call functions whose ops are listed by themselves.
+_WITHOUT_STATE = {"Assert", "Case", "If", "Print", "PrintV2", "StatefulPartitionedCall", "While"}
 _FAIL = 2  # DatasetToGraph's policy for state outside of the iterator
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
 
@@ -128,7 +130,7 @@ def graph_facts(graph: Any) -> GraphFacts:
 
 def _facts_of(nodes: list[Any]) -> GraphFacts:
     known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
-    stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
+    stateful = {name for name, op in known if op is not None and op.is_stateful}
     zeros = {node.name for node in nodes if node.op == "Const" and _is_zero(node.attr["value"])}
     drawing = (
         node.op
@@ -136,7 +138,7 @@ def _facts_of(nodes: list[Any]) -> GraphFacts:
         if traced_ops.draws_hidden(node.op, node.attr) or _is_unseeded(node, zeros)
     )
     in_any_order = any(node.attr["deterministic"].s == b"false" for node in nodes)
-    return GraphFacts(stateful, frozenset(drawing), in_any_order)
+    return GraphFacts(frozenset(stateful - _WITHOUT_STATE), frozenset(drawing), in_any_order)
 
 
 def _is_zero(value: Any) -> bool:
