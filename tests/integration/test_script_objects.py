@@ -11,16 +11,17 @@ from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
 
-_SCRIPT = "holds_objects.py"
-
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("script", "steps"), [("holds_objects.py", (8, 27)), ("accumulates.py", (5, 15))]
+)
 def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
-    tmp_path: Path, forked: Interpreter
+    script: str, steps: tuple[int, int], tmp_path: Path, forked: Interpreter
 ) -> None:
-    run_alone(tmp_path, *forked, SCRIPTS / _SCRIPT, "plain")
-    run = KerasRun(tmp_path, _SCRIPT, ("out",), ("--every", "2steps"), interpreter=forked)
-    for step in ("8", "27"):
+    run_alone(tmp_path, *forked, SCRIPTS / script, "plain")
+    run = KerasRun(tmp_path, script, ("out",), ("--every", "2steps"), interpreter=forked)
+    for step in map(str, steps):
         assert run.attempt("--die-at-step", step).returncode != 0
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr

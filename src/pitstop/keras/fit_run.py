@@ -39,7 +39,7 @@ from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables import REGISTRY, saved_variables
 
 
 class FitRun:
@@ -331,8 +331,18 @@ class FitRun:
         self._stepping = False
         # The step has given metrics to the model.
         self.path_of = VariablePaths(self.model)
+        self._build_optimizer(saved)
         if failed is not None and REGISTRY.missing(saved, self.path_of):
             raise failed
+
+    def _build_optimizer(self, saved: SavedState) -> None:
+        """Of a step that does not always call it, because it accumulates gradients."""
+        optimizer = self.model.optimizer
+        prefix = f"{getattr(optimizer, 'name', '')}/"
+        needed = sum(each.path.startswith(prefix) for each in saved_variables(saved))
+        if needed > len(self._private.optimizer_variables(optimizer)):
+            self._private.build_symbolically(self.model, self.epoch_iterator)
+            self.path_of = VariablePaths(self.model)
 
     def restore_position(self, saved: SavedState) -> None:
         fit, at, place = saved.state["fit"], self.position, saved.position
