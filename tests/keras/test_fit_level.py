@@ -170,10 +170,3 @@ def test_inner_functions_are_looked_into() -> None:
 def test_a_pipeline_without_state_has_no_such_stage() -> None:
     assert stage_functions.stateful_stages(rows().shuffle(3).map(lambda row: row * 2)) == []
     assert stage_functions.variables_of([1, 2]) == []
-
-
-def test_a_generator_that_an_earlier_fit_has_read_begins_nowhere_known() -> None:
-    rows = (each for each in range(9))
-    assert not fit_level.doubt_of_generator(rows)
-    assert fit_level.doubt_of_generator(rows)
-    assert not fit_level.doubt_of_generator([1])

@@ -4,7 +4,6 @@ TensorFlow refuses to serialise an iterator once a function of its pipeline keep
 and variables can be brought back, the counters inside of random ops cannot.
 """
 
-import types
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,12 +22,6 @@ REPEATED = (
 _CACHED = (
     "a cache() keeps the random values of the first epoch, but a resume fills it again; put it "
     "before the random stages, or give it a file"
-)
-
-
-_READ_BEFORE = (
-    "an earlier fit has read the Python generator further than it used: not repeatable even "
-    "without an interruption; give each fit a generator of its own"
 )
 
 
@@ -153,19 +146,6 @@ class RepeatedShuffles:
     def are_raced(self, iterators: int) -> bool:
         """Whether there are several iterators over one of them: this reader has created so many."""
         return any(iterators > 1 or _READERS.get(shuffle, 0) > 1 for shuffle in self.found)
-
-
-_GENERATORS: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Python generators that a `fit` of this process has read."""
-
-
-def doubt_of_generator(data: Any) -> str:
-    """Why it is not known where the data of a `fit` begins; empty where it is."""
-    if not isinstance(data, types.GeneratorType):
-        return ""
-    was_read = data in _GENERATORS
-    _GENERATORS.add(data)
-    return _READ_BEFORE if was_read else ""
 
 
 _NAMED = 3

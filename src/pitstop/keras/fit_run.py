@@ -27,10 +27,11 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
-from pitstop.keras.fit_level import FitLevel, doubt_of_generator
+from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.model_functions import ModelFunctions
 from pitstop.keras.packages import private_of
+from pitstop.keras.read_ahead import READ_AHEAD
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import FitVitals, StepNumbers
 from pitstop.keras.structure import Structure
@@ -133,8 +134,9 @@ class FitRun:
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
         )
-        if again := doubt_of_generator(self.arguments.get("x")):
-            self.parts.doubt(again)
+        reseeded = self.identity is not None and self.identity.reseeded
+        if ahead := READ_AHEAD.doubt(self.arguments.get("x"), reseeded=reseeded):
+            self.parts.doubt(ahead)
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
@@ -308,6 +310,13 @@ class FitRun:
     def _cut(self, stage: str, milestone: str) -> StateCapture | None:
         self._private.flush_callbacks(self.callbacks)
         return fit_capture.capture(self, stage, milestone)
+
+    @observing(spoils=True)
+    def note_read_ahead(self) -> None:
+        if self.epoch_iterator is not None:
+            is_partly_read = self.arguments.get("steps_per_epoch") is not None
+            created = self.input.state.random
+            READ_AHEAD.note(self.arguments.get("x"), created, is_partly_read=is_partly_read)
 
     # -- continuing ----------------------------------------------------------------
 

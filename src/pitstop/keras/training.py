@@ -117,6 +117,7 @@ class Training:
             history = self._led(run, original, args, kwargs)
         finally:
             run.tell_level()
+            run.note_read_ahead()
             self.run = None
             EARLIER.leave()
             OUTSIDE.leave()
