@@ -145,6 +145,18 @@ def test_a_server_that_begins_again_is_told_of(network: PlayedNetwork) -> None:
     assert leader.heard() == ()
 
 
+def test_a_parameter_server_is_no_worker_whatever_it_does(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, PS)
+    network.coming += [Heard(PS, Beat("running", "member"))]
+    leader.heard()
+    assert not leader.has_workers
+    join(network, leader, WORKER)
+    network.coming += [Heard(WORKER, Beat("running", "member"))]
+    leader.heard()
+    assert leader.has_workers
+
+
 def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None:
     leader = leading(network)
     join(network, leader, WORKER, PS)

@@ -151,7 +151,7 @@ class Leading:
 
     @property
     def has_workers(self) -> bool:
-        return any(member.works for member in self._live)
+        return any(member.works and member.task.trains for member in self._live)
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
         match happening:
