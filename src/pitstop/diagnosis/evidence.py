@@ -182,6 +182,9 @@ class Evidence(Frozen):
         """The signal that ended the command, or that its shell reports of a child."""
         if self.exit and self.exit.signal:
             return self.exit.signal
+        released = self.last(events.MemberReleased)
+        if released and released.exit_code == self.exit_code and self.state == "stopped":
+            return ""  # It is the exit code of the leader.
         number = (self.exit_code or 0) - EXIT_SIGNALLED
         is_signal = number in signal.valid_signals() and number < signal.SIGRTMIN
         return signal.Signals(number).name if is_signal else ""

@@ -20,6 +20,7 @@ from pitstop.events import (
     RoleTaken,
     ScriptEnded,
     StopRequested,
+    TrainerStopped,
 )
 from tests.diagnosis.attempts import (
     FIT,
@@ -98,7 +99,9 @@ def test_what_trains_fails_or_ends_is_no_server_that_waits(evidence: Evidence) -
     [
         ("completed", 0, "completed", "completed_normally"),
         ("stopped", 75, "stopped", "stop_requested"),
+        ("stopped", 143, "stopped", "stop_requested"),
         ("failed", 1, "stopped", "worker_lost"),
+        ("failed", 137, "stopped", "worker_lost"),
         ("lost", 75, "stopped", "worker_lost"),
         ("completed", 137, "failed", "hang_or_stall"),
     ],
@@ -110,6 +113,14 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     evidence = attempt_of(PS, SERVER, released, exited(exit_code), state=state)
     assert causes(evidence) == [cause]
     assert "chief 0" in finding_of(evidence).summary
+
+
+def test_a_worker_that_its_leader_has_stopped_is_a_victim_of_the_leader() -> None:
+    released = MemberReleased("worker 0", "failed", 137, "it failed with exit code 137")
+    stop = StopRequested("cluster", "graceful", reason="worker 0: it failed with exit code 137")
+    stopped = TrainerStopped(86, 0, 86, "train")
+    evidence = attempt_of(FIT, released, stop, stopped, exited(75), state="stopped")
+    assert causes(evidence)[0] == "worker_lost"
 
 
 @pytest.mark.parametrize(
