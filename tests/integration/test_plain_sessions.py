@@ -65,6 +65,21 @@ def test_a_loop_that_is_stopped_saves_at_its_step_and_goes_on(
     assert run.last(ScriptSaved).step == run.last(FitEnded).step == LAST
 
 
+@pytest.mark.parametrize("form", ["supervised", "synchronous"])
+def test_a_loop_of_a_supervisor_that_is_stopped_saves_at_its_step_and_goes_on(
+    tmp_path: Path, form: str, forked: Interpreter
+) -> None:
+    run = training(tmp_path, form, forked)
+    assert stopped_when_at(run, 23) == EXIT_STOPPED
+    stopped = run.last(TrainerStopped).step
+    assert run.last(ScriptSaved) == ScriptSaved(stopped, "saved")
+    assert stopped_when_at(run, stopped + 5, attempt=2) == EXIT_STOPPED
+    assert f"begins at {stopped}\n" in said(run, attempt=2)
+    assert run.last(Restored).step == stopped
+    assert run.attempt().returncode == 0
+    assert run.last(FitEnded).step >= LAST
+
+
 def test_a_loop_that_has_only_restored_goes_on_as_well(tmp_path: Path, forked: Interpreter) -> None:
     run = training(tmp_path, "global", forked)
     assert stopped_when_at(run, 13) == EXIT_STOPPED
@@ -100,7 +115,10 @@ def test_a_loop_that_looks_for_no_checkpoint_begins_anew_and_says_so(
 
 @needs_root
 @pytest.mark.torture
-@pytest.mark.parametrize(("form", "code"), [("global", EXIT_STOPPED), ("forgetful", SIGTERM_CODE)])
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [("global", EXIT_STOPPED), ("supervised", EXIT_STOPPED), ("forgetful", SIGTERM_CODE)],
+)
 def test_a_cluster_of_loops_stops_before_its_chief_saves(
     tmp_path: Path, network: tuple[str, ...], form: str, code: int
 ) -> None:

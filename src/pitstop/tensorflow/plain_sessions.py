@@ -31,6 +31,7 @@ from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor
 
 _KEYS = tf.compat.v1.GraphKeys
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
+_GIVES_GRADIENT = "AccumulatorApplyGradient"  # the step of a worker of a SyncReplicasOptimizer
 _CALLER = 2  # frames from the hooked constructor to its caller
 _READ_SECONDS = 0.1  # between two readings of the global step
 _ANEW = "its input, random streams and Python counters start over"
@@ -51,6 +52,8 @@ def watch(supervisor: Supervisor) -> None:
         hook(session, "close", _close)
     hook(tf.compat.v1.train.Saver, "save", _save)
     hook(tf.compat.v1.train.Saver, "restore", _restore)
+    prepared = functools.partial(_prepare, supervisor)
+    hook(tf.compat.v1.train.Supervisor, "prepare_or_wait_for_session", prepared)
     for api in (tf.train, tf.compat.v1.train):
         hook(api, "latest_checkpoint", _find)
         hook(api, "get_checkpoint_state", _find)
@@ -82,7 +85,7 @@ class _Loop:
         self.is_aside = False
         self._session: Callable[[], Any] = ref(session)
         self._supervisor = supervisor
-        self._is_begun = self._is_step = False
+        self._is_begun = self._is_step = self._is_managed = False
         self._trains: dict[str, bool] = {}
         self._step = 0
         self._read_at_seconds = 0.0
@@ -90,6 +93,9 @@ class _Loop:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield  # What runs there is not looked at.
+            return
         before, self.is_aside = self.is_aside, True
         try:
             yield
@@ -128,12 +134,24 @@ class _Loop:
             self.course.saved(step, self._saved.folder)
 
     @observing()
+    def is_kept_by(self, saver: Any, path: str) -> None:
+        """It is restored, and saved now and then at its global step, without the script."""
+        self._is_managed = True
+        _note(Path(path).parent)
+        if Path(path).parent.resolve() in _looked_in:
+            step, save = self._read_step(), functools.partial(saver.save, save_path=path)
+            self._saved = _Saved(step, str(Path(path).parent), save, 0)
+            self.restored = (saver, path) if step else None
+
+    @observing()
     def save_last(self) -> None:
         saved, step = self._saved, self._read_step()
         if self.course is not None:
             self.course.closing(step)
         if saved is not None and saved.ahead is not None and step > saved.step:
             saved.save(sess=self._session(), global_step=step + saved.ahead)
+        if self._is_managed:
+            self._session().close()  # Its threads wait in it, and are waited for.
 
     @observing()
     def closing(self) -> None:
@@ -208,9 +226,9 @@ def follows_a_step(graph: Any, operation: Any) -> bool:
     """Whether an optimizer's step is made whenever this is computed."""
     steps = {getattr(each, "op", each) for each in graph.get_collection(_KEYS.TRAIN_OP)}
     seen, ahead = set(), [operation]
-    while steps and ahead:
+    while ahead:
         each = ahead.pop()
-        if each in steps:
+        if each in steps or each.type.endswith(_GIVES_GRADIENT):
             return True
         if each not in seen:
             seen.add(each)
@@ -231,6 +249,17 @@ def _open(
     maker = str(sys._getframe(_CALLER).f_globals.get("__name__", ""))
     if maker.partition(".")[0] not in _FRAMEWORKS:
         _loops[session] = _Loop(session, supervisor)
+
+
+def _prepare(
+    supervisor: Supervisor, original: Original, managing: Any, /, *args: Any, **kwargs: Any
+) -> Any:
+    """A `tf.compat.v1.train.Supervisor` opens the session, and its chief saves it in a thread."""
+    session = original(managing, *args, **kwargs)
+    loop = _loops[session] = _Loop(session, supervisor)
+    if managing.is_chief and managing.saver and managing.save_path:
+        loop.is_kept_by(managing.saver, managing.save_path)
+    return session
 
 
 def _loop_of(session: Any) -> _Loop | None:

@@ -1,7 +1,7 @@
 """A loop of a Session with a Saver, as people wrote it before there were MonitoredSessions.
 
 Arguments: the folder of its checkpoints, the last step, the form ("global", "counted", "epochs",
-"forgetful"); its kind of task in a cluster, and its index.
+"forgetful", "supervised", "synchronous"); its kind of task in a cluster, and its index.
 """
 
 from __future__ import annotations
@@ -37,10 +37,38 @@ with tf.device(device):
             train = tf.assign_add(done, 1).op
     else:
         step = tf.train.get_or_create_global_step()
-        train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+        optimizer = tf.train.GradientDescentOptimizer(0.01)
+        if form == "synchronous":
+            optimizer = tf.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
+        train = optimizer.minimize(loss, global_step=step)
         count = tf.assign_add(done, 1)
     saver = tf.train.Saver()
     ready = tf.report_uninitialized_variables()
+
+if form in ("supervised", "synchronous"):
+    more = {}
+    if form == "synchronous":
+        tokens, runner = optimizer.get_init_tokens_op(), optimizer.get_chief_queue_runner()
+        more = {
+            "local_init_op": optimizer.chief_init_op,
+            "ready_for_local_init_op": optimizer.ready_for_local_init_op,
+        }
+    supervisor = tf.train.Supervisor(
+        is_chief=index == 0, logdir=folder, saver=saver, recovery_wait_secs=1, **more
+    )
+    with supervisor.managed_session(target) as session:
+        if form == "synchronous":
+            session.run(tokens)
+            supervisor.start_queue_runners(session, [runner])
+        print(f"begins at {session.run(step)}", flush=True)
+        while not supervisor.should_stop():
+            counted = int(session.run([train, step])[1])
+            print(f"trains {counted}", flush=True)
+            if counted >= int(last_step):
+                break
+            time.sleep(0.03)
+    print("the loop has ended")
+    sys.exit(0)
 
 Path(folder).mkdir(exist_ok=True)
 with tf.Session(target) as session:
