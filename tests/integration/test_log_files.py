@@ -71,6 +71,55 @@ def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: In
         assert len(messages[0]) == 61
 
 
+_SUMMARIES = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+KIND = {kind!r}
+keras.utils.set_random_seed(0)
+x = np.linspace(0, 1, 640).reshape(160, 4).astype("float32")
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(0.1), "mse")
+writer = tf.summary.create_file_writer("events/own")
+
+class Write(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        with writer.as_default():
+            tf.summary.scalar("loss", logs["loss"], self.model.optimizer.iterations)
+
+@tf.function
+def step(rows):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(rows) - 1) ** 2)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+if KIND == "fit":
+    model.fit(x, x.sum(axis=1), epochs=4, batch_size=16, verbose=0, callbacks=[Write()])
+else:
+    for number in range(40):
+        loss = step(x[4 * number : 4 * number + 4])
+        with writer.as_default():
+            tf.summary.scalar("loss", loss, number + 1)
+"""
+
+
+@pytest.mark.parametrize("kind", ["fit", "loop"])
+def test_summaries_of_the_script_hold_every_step_once(
+    tmp_path: Path, forked: Interpreter, kind: str
+) -> None:
+    script = tmp_path / "summaries.py"
+    script.write_text(_SUMMARIES.format(kind=kind))
+    run = KerasRun(tmp_path, str(script), options=("--every", "9steps"), interpreter=forked)
+    for step in (13, 25):
+        run.attempt("--die-at-step", str(step))
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level.startswith("exact")
+    assert [step for _, step, _ in scalars(tmp_path / "events" / "own")] == [*range(1, 41)]
+
+
 _REWRITES = """
 import contextlib, json, os, sqlite3, time
 import keras

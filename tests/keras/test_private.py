@@ -16,7 +16,7 @@ from keras.src.backend.tensorflow.core import Variable
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import event_files, fit_call, private
+from pitstop.keras import fit_call, private, tensorboard
 from pitstop.keras.common_private import replace_inner_fit
 from pitstop.keras.training_input import fixed_batch_size
 from pitstop.keras.variable_paths import VariablePaths
@@ -205,8 +205,8 @@ def test_a_learning_rate_that_runs_code_of_the_script_is_not_asked_for() -> None
 def test_the_log_folder_of_tensorboard(tmp_path: Any) -> None:
     board = keras.callbacks.TensorBoard(str(tmp_path / "logs"))
     board.set_model(compiled(0.1))
-    assert event_files.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
-    assert event_files.log_folder([keras.callbacks.History()]) == ""
+    assert tensorboard.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
+    assert tensorboard.log_folder([keras.callbacks.History()]) == ""
 
 
 def test_keras_tells_the_path_of_a_variable_at_its_creation(

@@ -56,7 +56,7 @@ STATE_PARTS = {
     "keras/structure": "structure.",
     "engine/script_state/state": "",
     "keras/callback_nodes": "callbacks.",
-    "keras/event_files": "events.",
+    "tensorflow/event_files": "events.",
     "keras/open_files": "files.",
     "keras/data_spec": "data.",
     "keras/input_state": "input.",

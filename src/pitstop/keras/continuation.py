@@ -21,20 +21,20 @@ from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import (
     caught_exception,
     data_spec,
-    event_files,
     fit_state,
     left_out,
     open_files,
+    tensorboard,
     trainables,
 )
-from pitstop.keras.event_files import earlier_processes
 from pitstop.keras.fit_call import ChangedSettings
 from pitstop.keras.fit_level import missing
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.store.run_folder import JOURNAL_FILE
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import event_files, randomness
+from pitstop.tensorflow.event_files import SUMMARY_WRITERS
 from pitstop.tensorflow.variables import REGISTRY
 
 _P = ParamSpec("_P")
@@ -96,7 +96,7 @@ class Continuation:
         self.finished_seconds = 0.0  # when the training ended that is not run again
         self._files = open_files.keep(saved.state["fit"]["files"])
         self._events = saved.state["fit"]["events"]
-        self._old_events = event_files.present(self._events["folders"])
+        self._old_events = event_files.of_others(self._events["folders"])
         self.settings = ChangedSettings(run.model, run.listed_callbacks(), course)
         self.settings.hold()
         # Before `fit` looks at its data: the streams as they were there.
@@ -262,9 +262,10 @@ class Continuation:
         self._run.doubt(APPENDED.go_on(self._saved.appended))
 
     def _cut_event_files(self) -> None:
-        folders = event_files.absolute_folders(self._run.callbacks.callbacks)
+        folders = tensorboard.absolute_folders(self._run.callbacks.callbacks)
+        folders += SUMMARY_WRITERS.folders
         journal_file = self._run.session.attempt_dir.parents[1] / JOURNAL_FILE
-        writers = earlier_processes(journal_file) if folders else []
+        writers = event_files.earlier_processes(journal_file) if folders else []
         cuts = event_files.plan(self._old_events, self._events, folders, writers)
         event_files.apply(cuts)
         self._run.event_files.adopt(cuts)

@@ -25,7 +25,6 @@ from pitstop.keras import (
     step_numbers,
     stop_training,
 )
-from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_capture import FitPosition
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
@@ -39,6 +38,7 @@ from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
+from pitstop.tensorflow.event_files import EventFiles
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
 
@@ -85,7 +85,7 @@ class FitRun:
         self.held_iterator: Any = None  # the one that Keras 2 holds since the epoch began
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
-        self.event_files = EventFiles()  # what TensorBoard callbacks write
+        self.event_files = EventFiles()
         self.streams = RandomStreams()
         self.versions = versions
         self.path_of = VariablePaths(model)

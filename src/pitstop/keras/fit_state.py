@@ -7,7 +7,7 @@ from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Notice
-from pitstop.keras import callback_nodes, open_files, step_numbers
+from pitstop.keras import callback_nodes, open_files, step_numbers, tensorboard
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "folders": [*MADE.paths],
         "files": open_files.capture(callbacks, run.logs),
         "raised": run.raised,
-        "events": run.event_files.capture(callbacks),
+        "events": run.event_files.capture(tensorboard.absolute_folders(callbacks)),
         "trackers": trackers.capture(),
         "data": run.data,
         "steps_seen": run.epoch_iterator._steps_seen,

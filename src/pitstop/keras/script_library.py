@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.keras import event_files
+from pitstop.keras import tensorboard
 from pitstop.keras.packages import SOURCES, kinds
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
@@ -89,7 +89,7 @@ class KerasLibrary:
             # What else it sets is what the callback remembers.
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
             own = map(_names_set_in, kinds("callbacks.Callback"))
-            return frozenset(event_files.WRITERS if is_tensorboard else ()).union(*own)
+            return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
         if issubclass(kind, kinds(*_READERS)):
             return frozenset().union(*map(_names_set_in, kinds(*_READERS)))
         names = names_set_by_libraries(kind)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from pitstop import steps
 from pitstop.engine.fence import observing
 from pitstop.engine.step_recorder import Vitals
-from pitstop.keras import event_files, left_out
+from pitstop.keras import left_out, tensorboard
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import allocators
@@ -33,7 +33,7 @@ class FitVitals:
                     "metrics": numbers(run.numbers.logs),
                     "learning_rate": private_of(run.model).known_learning_rate(run.model),
                     "allocators": allocators(),
-                    "log_folder": event_files.log_folder(run.callbacks.callbacks),
+                    "log_folder": tensorboard.log_folder(run.callbacks.callbacks),
                 }
             )
 

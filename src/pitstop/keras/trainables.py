@@ -4,9 +4,9 @@ from typing import Any
 
 from pitstop.engine.export_order import ExportOrder, carrying_out
 from pitstop.engine.saved_state import SavedState
-from pitstop.keras.event_files import is_tensorboard
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
+from pitstop.keras.tensorboard import is_tensorboard
 from pitstop.tensorflow.starting import begin_from, start
 from pitstop.tensorflow.trainables import Trainables, export, is_built, named, restore_named
 

@@ -15,6 +15,7 @@ from pitstop.replay.calls import METHODS, Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.recorder import OpenSession, Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
+from pitstop.tensorflow.event_files import SUMMARY_WRITERS
 from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
@@ -29,6 +30,7 @@ def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Re
     private.around_checkpoint_writes(recorder.writes)
     private.on_checkpoint_sought(recorder.asks_for_checkpoint, recorder.looks_for_checkpoint)
     _watch_readers()
+    SUMMARY_WRITERS.watch()
     private.on_traced_op(
         {
             OpKind.RANDOM: recorder.traced.random_op,

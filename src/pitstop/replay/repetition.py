@@ -23,7 +23,9 @@ from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.muted_output import MutedOutput
 from pitstop.replay.record import RecordEntry, RecordKind
+from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.event_files import SUMMARY_WRITERS
 from pitstop.tensorflow.variables import VariableRegistry
 
 _REMEDY = (
@@ -203,6 +205,7 @@ class Repetition:
             raise self._refused(refusal.message) from None
         randomness.restore(decode(saved.state["random"], saved.tensors))
         self._end()
+        SUMMARY_WRITERS.set_earlier_aside(loop.session.attempt_dir.parents[1] / JOURNAL_FILE)
         for reason in filter(None, (doubt, APPENDED.go_on(saved.appended))):
             loop.doubt(reason)
         if saved.state["level"]["level"] == "not_exact":

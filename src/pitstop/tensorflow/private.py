@@ -33,7 +33,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
 from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import drawn_inputs, traced_ops
+from pitstop.tensorflow import drawn_inputs, event_files, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
@@ -72,6 +72,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (stateful_random_ops.Generator, "_skip_single_var"),
     (concrete_function.ConcreteFunction, "__call__"),
     *drawn_inputs.NEEDED,
+    *event_files.NEEDED,
 )
 
 

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
 import keras
 import pytest
 import tensorflow as tf
+from tensorflow.python.ops import summary_ops_v2
 
 from pitstop.events import AttemptStarted, TrainerConnected
 from pitstop.journal import Journal
-from pitstop.keras import event_files
-from pitstop.keras.event_files import EventFiles, EventWriter, FileCut, earlier_processes
+from pitstop.tensorflow import event_files
+from pitstop.tensorflow.event_files import (
+    EventFiles,
+    EventWriter,
+    FileCut,
+    SummaryWriters,
+    earlier_processes,
+)
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Any:
+def writers(monkeypatch: pytest.MonkeyPatch) -> SummaryWriters:
+    """Those that a test creates."""
+    kind = summary_ops_v2._ResourceSummaryWriter
+    monkeypatch.setattr(kind, "__init__", kind.__init__)
+    found = SummaryWriters()
+    found.watch()
+    monkeypatch.setattr(event_files, "SUMMARY_WRITERS", found)
+    return found
+
+
+@pytest.fixture
+def board(tmp_path: Path, writers: SummaryWriters) -> Any:
     """A TensorBoard callback in the middle of a training."""
     callback = keras.callbacks.TensorBoard(str(tmp_path), write_graph=False)
     callback.set_model(keras.Sequential([keras.layers.Dense(1)]))
+    assert not writers.folders
     return callback
 
 
@@ -31,9 +52,9 @@ def write(callback: Any, step: int) -> None:
 
 def test_the_size_at_the_cut_counts_what_is_still_in_a_buffer(board: Any) -> None:
     write(board, 0)
-    first = EventFiles().capture([board])
+    first = EventFiles().capture([])
     write(board, 1)
-    second = EventFiles().capture([board])
+    second = EventFiles().capture([])
     [(path, before)], [(again, after)] = first["sizes"].items(), second["sizes"].items()
     assert path == again
     assert 0 < before < after == Path(path).stat().st_size
@@ -42,8 +63,8 @@ def test_the_size_at_the_cut_counts_what_is_still_in_a_buffer(board: Any) -> Non
 def test_files_of_others_are_none_of_ours(board: Any, tmp_path: Path) -> None:
     write(board, 0)
     (tmp_path / "train" / "events.out.tfevents.1700000000.host.1.0.v2").write_bytes(b"x")
-    assert len(event_files.present(EventFiles().capture([board])["folders"])) == 2
-    assert len(EventFiles().capture([board])["sizes"]) == 1
+    assert len(event_files.present(EventFiles().capture([])["folders"])) == 2
+    assert len(EventFiles().capture([])["sizes"]) == 1
 
 
 def test_files_of_earlier_attempts_stay_ours(tmp_path: Path) -> None:
@@ -54,9 +75,28 @@ def test_files_of_earlier_attempts_stay_ours(tmp_path: Path) -> None:
     assert files.capture([])["sizes"] == {str(earlier): 5}
 
 
-def test_other_callbacks_write_no_event_files() -> None:
-    saved = EventFiles().capture([keras.callbacks.Callback()])
-    assert (saved["folders"], saved["sizes"]) == ([], {})
+def test_a_folder_of_a_callback_that_has_not_written_yet() -> None:
+    saved = EventFiles().capture([Path("/logs/train")])
+    assert (saved["folders"], saved["sizes"]) == (["/logs/train"], {})
+
+
+def test_a_process_that_writes_all_again_sets_earlier_files_aside(
+    tmp_path: Path, writers: SummaryWriters
+) -> None:
+    folder, now = tmp_path / "logs", int(time.time())
+    folder.mkdir()
+    with Journal(tmp_path / "journal.jsonl", 1) as journal:
+        journal.append(AttemptStarted(1, ["python"], 1, 2, socket.gethostname()))
+        for pid in (7, os.getpid()):
+            journal.append(TrainerConnected(pid, "3.11", [], {}))
+    for host, pid in ((socket.gethostname(), 7), ("other", 7), (socket.gethostname(), 8)):
+        (folder / f"events.out.tfevents.{now + 1}.{host}.{pid}.0.v2").touch()
+    writer = tf.summary.create_file_writer(str(folder))
+    writers.set_earlier_aside(tmp_path / "journal.jsonl")
+    assert len(event_files.present([str(folder)])) == 3
+    (aside,) = folder.glob("*.interrupted.*")
+    assert aside.name.endswith(f".{socket.gethostname()}.7.0.v2")
+    writer.close()
 
 
 def test_a_resume_cuts_the_files_and_sets_newer_ones_aside() -> None:

@@ -1,4 +1,4 @@
-"""The event files of `keras.callbacks.TensorBoard`: each step is in them once.
+"""The event files of `keras.callbacks.TensorBoard` and of `tf.summary`: each step is in them once.
 
 A resume cuts the files of the interrupted run where they were at the cut; one begun after it gets a
 name that TensorBoard does not read. Writers are flushed at the cut: it is the end of a record.
@@ -8,41 +8,28 @@ import os
 import re
 import socket
 import time
+import weakref
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+from tensorflow.python.ops import summary_ops_v2
+
 from pitstop import journal
+from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original, hook
 from pitstop.events import AttemptStarted, TrainerConnected
-from pitstop.keras.packages import kinds
 from pitstop.machine.own_process import age_ns
 from pitstop.record import Frozen
-
-WRITERS = frozenset({"_writers", "_prev_summary_state"})
-"""Attributes of a TensorBoard callback, the same in both packages: it makes them again itself."""
 
 _NAME = re.compile(r".+\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+\.v2")
 """Of an event file: its time, host and process."""
 
 
-def is_tensorboard(callback: Any) -> bool:
-    return isinstance(callback, kinds("callbacks.TensorBoard"))
-
-
-def _folders(callbacks: Iterable[Any]) -> list[str]:
-    own = filter(is_tensorboard, callbacks)
-    return [folder for each in own for folder in (each._train_dir, each._val_dir)]
-
-
-def absolute_folders(callbacks: Iterable[Any]) -> list[Path]:
-    """Where all of them write; what a state says of files holds for these alone."""
-    return [Path(each).absolute() for each in _folders(callbacks)]
-
-
-def log_folder(callbacks: Iterable[Any]) -> str:
-    local = (each for each in _folders(callbacks) if "://" not in each)
-    return next((str(Path(each).absolute().parent) for each in local), "")
+NEEDED = ((summary_ops_v2, "_ResourceSummaryWriter"),)
+"""Private names of TensorFlow."""
 
 
 class EventWriter(Frozen):
@@ -58,6 +45,10 @@ class EventWriter(Frozen):
         if named is None or (named[2], int(named[3])) != (self.host, self.pid):
             return False
         return int(self.from_seconds) <= int(named[1]) <= self.until_seconds
+
+
+def this_process() -> EventWriter:
+    return EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
 
 
 def earlier_processes(journal_file: Path) -> list[EventWriter]:
@@ -85,18 +76,62 @@ class FileCut(Frozen):
     size_bytes: int | None
 
 
+class SummaryWriters:
+    """Those of `tf.summary` that this process has created."""
+
+    def __init__(self) -> None:
+        self._writers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._folders: dict[Path, None] = {}
+
+    def watch(self) -> None:
+        # `import tensorflow.summary` makes the module again: its functions cannot be replaced.
+        hook(summary_ops_v2._ResourceSummaryWriter, "__init__", self._create)
+
+    def _create(
+        self, original: Original, writer: Any, /, create_fn: Any, init_op_fn: Any, **kwargs: Any
+    ) -> None:
+        original(writer, create_fn, init_op_fn, **kwargs)
+        self._note(writer, init_op_fn)
+
+    @observing()
+    def _note(self, writer: Any, init_op_fn: Any) -> None:
+        folder = os.fsdecode(tf.get_static_value(init_op_fn.keywords["logdir"]))
+        if "://" not in folder:
+            self._writers.add(writer)
+            self._folders[Path(folder).absolute()] = None
+
+    @property
+    def folders(self) -> list[Path]:
+        """Where they write, and where others may write too."""
+        return [*self._folders]
+
+    def flush(self) -> None:
+        for each in tuple(self._writers):
+            each.flush()
+
+    @observing()
+    def set_earlier_aside(self, journal_file: Path) -> None:
+        """This process writes again what earlier attempts of the run wrote to the same folders."""
+        if self._folders:
+            earlier = of_others(map(str, self._folders))
+            writers = earlier_processes(journal_file)
+            apply(plan(earlier, {"sizes": {}, "time_seconds": 0.0}, self.folders, writers))
+
+
+SUMMARY_WRITERS = SummaryWriters()  # of this process
+
+
 class EventFiles:
-    """The files that TensorBoard callbacks of one `fit` write, by those of earlier attempts too."""
+    """The files that one `fit` writes, by those of earlier attempts too."""
 
     def __init__(self) -> None:
         self._earlier: set[str] = set()
 
-    def capture(self, callbacks: list[Any]) -> dict[str, Any]:
-        for callback in filter(is_tensorboard, callbacks):
-            for writer in callback._writers.values():
-                writer.flush()
-        folders = [str(each) for each in absolute_folders(callbacks)]
-        own = EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
+    def capture(self, of_callbacks: Iterable[Path]) -> dict[str, Any]:
+        """`of_callbacks`: folders to which TensorBoard callbacks write."""
+        SUMMARY_WRITERS.flush()
+        folders = [*map(str, dict.fromkeys((*of_callbacks, *SUMMARY_WRITERS.folders)))]
+        own = this_process()
         paths = [path for path in present(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]
         sizes = {str(path): path.stat().st_size for path in paths if path.is_file()}
@@ -141,3 +176,9 @@ def apply(cuts: Iterable[FileCut]) -> None:
 def present(folders: Iterable[str]) -> list[Path]:
     found = [path for folder in sorted(set(folders)) for path in sorted(Path(folder).glob("*"))]
     return [path for path in found if _NAME.fullmatch(path.name)]
+
+
+def of_others(folders: Iterable[str]) -> list[Path]:
+    """Those that other processes have begun."""
+    own = this_process()
+    return [path for path in present(folders) if not own.began(path)]
