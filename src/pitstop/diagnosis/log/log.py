@@ -6,6 +6,8 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +29,8 @@ _CPU = re.compile(
     r"allocator (?:mkl_?)?cpu|device:CPU|/cpu:0|GPU will not be used|platform Host|CpuDevice"
 )
 
+_LOADED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*: I .*cpu_feature_guard\.cc:\d+\]")
+_BETWEEN_RUNS = timedelta(minutes=1)
 _LIST_ITEM = re.compile(r"\s*\d{1,2}\. ")
 HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 512 * 1024
@@ -79,7 +83,8 @@ class Log(Frozen):
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:
-        return tuple(progress.completions(self.lines))
+        result = progress.result(self.lines)
+        return (*progress.completions(self.lines), *((result,) if result else ()))
 
     @cached_property
     def names_gpu(self) -> bool:
@@ -95,7 +100,14 @@ class Log(Frozen):
 
     def went_on_after(self, number: int, group: str) -> bool:
         """Training made progress after that line, by more than a bar that is drawn again."""
-        return len({each.state for each in self._new_after(number, group)}) > 1
+        is_new = len({each.state for each in self._new_after(number, group)}) > 1
+        return is_new or self._ran_again_after(number)
+
+    def _ran_again_after(self, number: int) -> bool:
+        """TensorFlow was loaded before that line and, later than tasks of one run, after it."""
+        before = [each for at, each in self._loads if at <= number]
+        after = [each for at, each in self._loads if at > number]
+        return bool(before and after) and after[-1] - before[-1] > _BETWEEN_RUNS
 
     def began_after(self, number: int, group: str) -> bool:
         return any(each.epoch is not None for each in self._new_after(number, group))
@@ -104,6 +116,16 @@ class Log(Frozen):
         before = {each.state for each in self.progress if each.number <= number}
         after = (each for each in self.progress if each.number > number and each.group == group)
         return (each for each in after if each.state not in before)
+
+    @cached_property
+    def _loads(self) -> list[tuple[int, datetime]]:
+        loads = []
+        for line in self.lines:
+            found = _LOADED.match(line.text)
+            if found:
+                with suppress(ValueError):  # a 31st of February
+                    loads.append((line.number, datetime.fromisoformat(found[1])))
+        return loads
 
     @cached_property
     def _starts(self) -> list[int]:

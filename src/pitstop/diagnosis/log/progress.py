@@ -13,7 +13,7 @@ _EPOCH = re.compile(
     rf"^[\W_]*{_LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
 )
-_BAR = re.compile(r"(?:^|[\s|\[(:])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
+_BAR = re.compile(r"(?:^|[\s|\[(:=])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
 _STEP = re.compile(
     r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch|it)s?[ :=#]*\[?(?P<done>\d+)"
     r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)"
@@ -52,7 +52,8 @@ _COMPLETE = re.compile(
     r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
-    r"|finished training|done training|all done|Successfully completed|.*Oracle triggered exit"
+    r"|finished training|\d+ epochs? (?:completed|finished) in \d|done training|all done"
+    r"|Successfully completed|.*Oracle triggered exit"
     r"|(?:done|finished|completed?|success)(?: (?:ok|cleanly|successfully))?[.!]*$"
     r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
     r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
@@ -63,6 +64,11 @@ _COMPLETE = re.compile(
     r"|\s*Reason: +Completed|.*returned successfully|.*Normal termination \(return value 0\))",
     re.IGNORECASE,
 )
+_RESULT = re.compile(
+    r"^\W*(?:\w+:)*\s*(?:the )?(?:best|correct|final|overall|test)\b.*[:=] ?\W*\d",
+    re.IGNORECASE,
+)
+_FEWEST_BEFORE_RESULT = 10
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
 
@@ -110,6 +116,15 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
     last = evaluations[-1] if evaluations else None
     since = last[0].number if last and last[1]["is"] == "Starting" else 0
     return (line for line in lines if line.number > since and _COMPLETE.match(line.text))
+
+
+def result(lines: Sequence[Line]) -> Line | None:
+    """The last line, if it tells a result in a form that no line before it had."""
+    told = [line for line in lines if line.text.strip()]
+    if len(told) <= _FEWEST_BEFORE_RESULT or not _RESULT.match(told[-1].text):
+        return None
+    forms = [re.sub(r"\d+", "0", line.text) for line in told]
+    return told[-1] if forms.count(forms[-1]) == 1 else None
 
 
 def ended_in_nan(progress: Sequence[LogProgress]) -> bool:
