@@ -60,6 +60,18 @@ def test_an_error_long_before_it_does_not() -> None:
         ("Waiting for 3 more workers to join (10 s)\n" * 4, "hang_or_stall"),
         ("Waiting for 3 more workers to join (10 s)\n" * 4 + BARS, "unknown"),
         ("Waiting for data\nready\n" + BARS, "unknown"),
+        ("It prints this, and the program does not continue:\n" + BARS, "hang_or_stall"),
+        ("no progress bar is shown\n" + BARS, "unknown"),
+        ("It fills the buffer and nothing comes up after.\n", "hang_or_stall"),
+        # a warning at the end of the interpreter, with its operation below it
+        (
+            (
+                "W g.cc:103] Error occurred when finalizing GeneratorDataset iterator: Failed "
+                "precondition: Python interpreter state is not initialized. The process may be "
+                "terminated.\n         [[{{node PyFunc}}]]\n"
+            ),
+            "unknown",
+        ),
         ("5/8 - 1s - loss: 0.8\n" * 4, "unknown"),
     ],
 )

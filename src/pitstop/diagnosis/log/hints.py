@@ -45,12 +45,18 @@ _MOSTLY = 0.7
 _PATH = re.compile(r"\S*[/\\]\S*")
 """In a line that does not sound like an error the name of a folder tells nothing."""
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
+_STANDS_STILL = re.compile(
+    r"\b(?:(?:is|was|gets?|got|still) stuck|hangs? (?:at|after|for|forever|on)"
+    r"|(?:does|did)(?: not|n't) (?:continue|finish|go on|move on|proceed)"
+    r"|nothing (?:comes up|happens|is printed)|no (?:more )?progress(?! bar))\b"
+)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _END_OF_INPUT = "End of sequence"  # TensorFlow warns of it at the end of each epoch
 _SAYS_NO_ERROR = re.compile(
     rf"{_END_OF_INPUT}|Traceback \(most|queue operation was cancelled|Hint: If you|^\s*\[\["
+    r"|interpreter state is not initialized"
 )
 """The last two say what to do to learn more, and which operation it was."""
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
@@ -143,7 +149,7 @@ def before(log: Log, clue: Clue) -> Clue | None:
 
 
 def waiting(log: Log) -> Clue | None:
-    """The log ends in lines that say again and again that something is waited for."""
+    """The log ends in lines that say again and again that something is waited for, or tells it."""
     last = [line for line in log.lines if re.search(r"[^\W\d]", line.text)][-_LAST_LINES:]
     told = [re.sub(r"\d+", "0", line.text) for line in last]
     if any(text != told[-1] and text.startswith(told[-1]) for text in told):
@@ -151,7 +157,11 @@ def waiting(log: Log) -> Clue | None:
     said = [text for text in told if _WAITS.search(text)]
     is_waiting = bool(told) and _WAITS.search(told[-1])
     if not is_waiting or (said.count(said[-1]) < _FEWEST_REPEATS and "still wait" not in said[-1]):
-        return None
+        told_by_hand = (line for line in log.lines if _STANDS_STILL.search(line.text))
+        line = next(told_by_hand, None)
+        headline = "It stood still, according to whoever describes it."
+        advice = "Look at the last line before that: what does the program do next?"
+        return hint("hang_or_stall", _FACTOR, line, headline, advice) if line else None
     headline = "It waited for something that never came, according to its last lines."
     advice = "Check what they name: its log, its address, and whether it was started."
     return hint("hang_or_stall", _FACTOR, last[-1], headline, advice)
