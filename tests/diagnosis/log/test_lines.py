@@ -28,6 +28,7 @@ DECORATED = [
     ('{"message":"it failed","rank":2}', "it failed", "2"),
     ('{"log":"\\u001b[31mit failed\\u001b[0m\\n"}', "it failed", ""),
     ("INFO:tensorflow:it failed", "it failed", ""),
+    ("02:13:51.152 [main] INFO yelp.Train - it failed", "it failed", ""),
     ("704.7s\t1385\tit failed", "it failed", ""),
     ("704.7s\t1385\t[rank0]: it failed", "it failed", "[rank0]:"),
     ("[03:04:05] it failed", "it failed", ""),

@@ -23,8 +23,10 @@ MESSAGE = "Job a failed: the main process exited with code {}"
     ("text", "cause"),
     [
         ("srun: error: c002: task 0: Killed\nsrun: Force Terminated\n", "killed_from_outside"),
+        ("    [h6:7661] Signal: Segmentation fault (11)\n    [h6:7661] [ 0] a\n", "native_crash"),
         ("srun: error: nid001: tasks 0-3,7: Segmentation fault (core dumped)\n", "native_crash"),
         ("srun: error: gpu01: task 0: Out Of Memory\n", "host_oom_killed"),
+        ("then it crashes with a Segmentation fault (core dumpted)\n", "native_crash"),
         (HEADER + SAGEMAKER + "Reason: AlgorithmError: Exit Code: 139\n", "native_crash"),
         (HEADER + SAGEMAKER + "Reason: AlgorithmError: Exit Code: 1\n", "user_code_error"),
         (HEADER + f"mylib.JobFailed: {MESSAGE.format(137)}\n", "killed_from_outside"),

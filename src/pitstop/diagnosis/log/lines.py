@@ -99,6 +99,7 @@ _DECORATION = re.compile(
     rf"(?P<record>\[[^][]{{0,60}}[ |,:]{_LEVEL}\]:?)"
     rf"|(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
     rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$))"
+    rf"|(?P<logback>^{_CLOCK} \[[\w-]+\] +{_LEVEL} +[\w.$]+ -(?= ))"
     r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
     r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
     r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= |$)|:(?= )))"
@@ -107,7 +108,7 @@ _DECORATION = re.compile(
     r"|(?P<index>\[\d+\]:?(?= ))"
     r"|(?P<named_rank>\((?:[\w.<>(), -]+ )?(?:pid|ip|rank)=[^)]*\))"
     r"|(?P<task>\d{1,4}:(?= |$))"
-    rf"|(?P<mpi>\[{_COUNTS}[\w.-]*[A-Za-z][\w.-]*:\d+\](?= ))"
+    rf"|(?P<mpi> *\[{_COUNTS}[\w.-]*[A-Za-z][\w.-]*:\d+\](?= ))"
     r"|(?P<service>[\w./-]*\w[-_]\d[\w-]* +\|)"
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"
@@ -131,7 +132,7 @@ _GLUED = re.compile(
     rf"|Fatal Python error: |\^C|Traceback \(most|{_DATE} [\d:.]+: [IWEF] "
     r"|/\S+\.py:\d+: \w*Warning: )"
 )
-_ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')
+_ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?(?:\\n\s*)+File \\?"')
 """A traceback in a text as Python's repr() or JSON writes it."""
 
 _ON_ONE_LINE = re.compile(
@@ -335,10 +336,10 @@ def _undecorated(number: int, raw: str) -> Line:
         if found.lastgroup in _GROUP_NAMES:
             group = f"{group} {found[0]}".strip()
         seen.add(found.lastgroup)
-        is_warning = is_warning or "WARNING" in found[0]
+        is_warning = is_warning or "WARN" in found[0]
         text = text[found.end() :]
         text = text[1:] if text[:1] in (" ", "\t") else text
-    is_record = bool(seen & {"level", "record", "glog"})
+    is_record = bool(seen & {"level", "record", "glog", "logback"})
     return Line(number, text.rstrip(), group, is_record, bool(seen & _STAMPS), is_warning)
 
 
