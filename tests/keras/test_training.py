@@ -66,6 +66,7 @@ def test_the_level_is_told_when_an_exception_ends_a_fit(monkeypatch: pytest.Monk
         parts=SimpleNamespace(deviation=""),
         path_of=no_path,
         tell_level=lambda: told.append("the level"),
+        note_read_ahead=lambda: None,
     )
     monkeypatch.setattr(watched, "_begin", lambda *_: setattr(watched, "run", run))
     monkeypatch.setattr(watched, "_caught", SimpleNamespace(hold=lambda *_, **__: None))
