@@ -27,7 +27,6 @@ from pitstop.record import Frozen
 _NAME = re.compile(r".+\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+\.v2")
 """Of an event file: its time, host and process."""
 
-
 NEEDED = ((summary_ops_v2, "_ResourceSummaryWriter"),)
 """Private names of TensorFlow."""
 
@@ -105,6 +104,7 @@ class SummaryWriters:
         """Where they write, and where others may write too."""
         return [*self._folders]
 
+    @observing()
     def flush(self) -> None:
         for each in tuple(self._writers):
             each.flush()
