@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from pitstop.keras.read_ahead import ReadAhead
 from pitstop.tensorflow import randomness
@@ -58,3 +59,13 @@ def test_a_global_stream_is_nowhere_known_until_it_is_seeded() -> None:
     np.random.rand()
     assert ahead.doubt([1], reseeded=False)
     assert not ahead.doubt(drawing(), reseeded=True)
+
+
+def test_a_pipeline_that_runs_python_code_reads_ahead_too() -> None:
+    spec = tf.TensorSpec((), tf.float32)
+    data = tf.data.Dataset.from_generator(drawing, output_signature=spec).batch(2)
+    ahead, created = ReadAhead(), randomness.capture()
+    np.random.rand()
+    ahead.note(data, created, is_partly_read=True)
+    assert "stream of numpy" in ahead.doubt(data, reseeded=False)
+    assert not ahead.doubt(tf.data.Dataset.range(3), reseeded=False)

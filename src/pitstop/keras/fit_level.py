@@ -50,14 +50,14 @@ class LaterEpochs:
         return _CACHED if self._caches_a_draw or self._state_moved else ""
 
 
-_PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
+PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
 _VARIABLE_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather"})
 _VARIABLE_WRITES = frozenset(
     {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
 )
 _CHECKS = frozenset({"CheckNumerics", "CheckNumericsV2"})  # stateful so that they are not left out
 _SHUFFLES = frozenset({"DummySeedGenerator", "ShuffleDatasetV3"})
-_UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | _CHECKS | _SHUFFLES
+_UNDERSTOOD = PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | _CHECKS | _SHUFFLES
 _STATELESS = "tf.random.stateless_* with a seed per element"
 
 
@@ -104,7 +104,7 @@ def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:
 
 
 def _way(stage: StatefulStage) -> str:
-    if stage.ops & _PYTHON_OPS:
+    if stage.ops & PYTHON_OPS:
         threads = ", in several threads: it must not draw random numbers"
         return f"runs Python code{threads if stage.is_parallel else ''}"
     if stage.random_ops:

@@ -1,15 +1,19 @@
-"""What a Python generator has read ahead when its training ends, and later ones go on with."""
+"""What Python code has read ahead when its training ends, and later ones go on with."""
 
 import itertools
 import types
 import weakref
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop.engine.reachable import find_used
 from pitstop.engine.script_random import KINDS, same
+from pitstop.keras.fit_level import PYTHON_OPS
 from pitstop.keras.packages import kinds
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.randomness import is_part_of_an_input
+from pitstop.tensorflow.stage_functions import stateful_stages
 
 _ITERATORS: tuple[type, ...] = (itertools.count, itertools.cycle, type(iter([])))
 _READ_BEFORE = (
@@ -17,9 +21,9 @@ _READ_BEFORE = (
     "without an interruption; give each fit a generator of its own"
 )
 _SHARED = (
-    "the Python generator of an earlier fit has read further than it used, and this training uses "
-    "the same {}: not repeatable even without an interruption; set a seed before each fit, or "
-    "give each generator its own"
+    "the Python code of an earlier fit's input has read further than the fit used, and this "
+    "training uses the same {}: not repeatable even without an interruption; set a seed before "
+    "each fit, or give each input its own"
 )
 
 
@@ -33,10 +37,9 @@ class ReadAhead:
 
     def note(self, data: Any, created: dict[str, Any], *, is_partly_read: bool) -> None:
         """After a `fit`; `created`: the random streams when it created its iterator."""
-        if not isinstance(data, types.GeneratorType):
-            return
-        self._generators.add(data)
-        if is_partly_read and created:
+        if isinstance(data, types.GeneratorType):
+            self._generators.add(data)
+        if is_partly_read and created and _is_code(data):
             self._drawn_from += _drawn_from(data)
             now = randomness.capture()
             moved = (each for each in ("python", "numpy") if not same(created[each], now[each]))
@@ -48,7 +51,7 @@ class ReadAhead:
             return _READ_BEFORE
         if reseeded:
             self._streams = {}
-        is_code = isinstance(data, (types.GeneratorType, *kinds("utils.PyDataset")))
+        is_code = _is_code(data) or isinstance(data, kinds("utils.PyDataset"))
         now, left = randomness.capture(), self._streams.items()
         shared = [f"stream of {name}" for name, was in left if is_code or not same(was, now[name])]
         drawn = _drawn_from(data) if is_code else []
@@ -58,6 +61,12 @@ class ReadAhead:
             if any(each is other for other in self._drawn_from)
         ]
         return _SHARED.format(", ".join(shared)) if shared else ""
+
+
+def _is_code(data: Any) -> bool:
+    if isinstance(data, tf.data.Dataset):
+        return any(each.ops & PYTHON_OPS for each in stateful_stages(data))
+    return isinstance(data, types.GeneratorType)
 
 
 def _drawn_from(data: Any) -> list[Any]:
