@@ -60,7 +60,7 @@ class Run:
         return said
 
     def part(self, *, launched: bool) -> Membership:
-        nobody: Any = SimpleNamespace(has_waiting=False, watched_pid=0)
+        nobody: Any = SimpleNamespace(awaits_release=lambda _: False, watched_pid=0)
         self.resources.plan = SimpleNamespace(request=SimpleNamespace(launcher_pid=int(launched)))
         return Membership(self.resources, nobody, nobody)
 

@@ -147,6 +147,17 @@ def test_a_checkpoint_of_all_members_is_answered_when_all_have_it(ends: Ends) ->
     assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
 
 
+def test_a_release_of_one_process_leaves_the_others_waiting(ends: Ends) -> None:
+    desk = RequestDesk()
+    desk.await_release(ends[0])
+    desk.release(75, pid=os.getpid() + 1)
+    assert desk.awaits_release(os.getpid())
+    assert not desk.has_released
+    desk.release(75, pid=os.getpid())
+    assert body_of(ends[1].receive()) == {"exit_code": 75}
+    assert not desk.awaits_release(os.getpid())
+
+
 def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:
     desk = _Desk()
     desk.ask(ends[0], ClientRequest(command="checkpoint", name="mine"))

@@ -88,6 +88,12 @@ def test_who_evaluates_ends_as_the_leader() -> None:
     assert _told(RoleTaken("evaluator", 7, "evaluator 0")).ends_as_released
 
 
+def test_a_server_that_the_same_run_starts_does_not_hide_the_session_that_trains() -> None:
+    session, server = RoleTaken("session", 7, "worker 0"), RoleTaken("server", 8, "ps 0")
+    assert _told(RoleTaken("member", 7, "worker 0"), session, server).saves_itself
+    assert _told(server, session).saves_itself
+
+
 def test_a_member_whose_steps_are_not_seen_ends_as_the_leader_unless_it_has_failed() -> None:
     server = RoleTaken("member", 7, "ps 0")
     assert _told(server).ends_as_released

@@ -85,8 +85,8 @@ class Membership:
             self.begin()
 
     def tick(self) -> Iterator[Occurrence]:
-        awaited = self._desk.has_waiting and self._workers_until_seconds is None
-        if awaited and self._resources.attempt_state.saves_itself:
+        awaited = self._resources.attempt_state.saves_itself and self._workers_until_seconds is None
+        if awaited and self._desk.awaits_release(self._trainers.watched_pid):
             # It has seen a stop that this run was not asked for, such as the script's own.
             self._end_session()
         if self._cluster.part is None:
@@ -97,7 +97,7 @@ class Membership:
             not self._cluster.has_workers or time.monotonic() >= until_seconds
         ):
             self._workers_until_seconds = None
-            self._desk.release(EXIT_STOPPED)
+            self._desk.release(EXIT_STOPPED, self._trainers.watched_pid)
         if self._resources.lifecycle.is_calm:
             yield from self._end_without_member()
             yield from self._end_suspended()
@@ -181,7 +181,7 @@ class Membership:
             code = EXIT_STOPPED if saved else EXIT_TERMINATED
             self._cluster.end(Release("stopped", code, "the training was stopped"))
         elif self._cluster.follows is None or not self._resources.attempt_state.stop_requested:
-            self._desk.release(EXIT_STOPPED)
+            self._desk.release(EXIT_STOPPED, self._trainers.watched_pid)
         # Else the leader, which has been asked, says whether it goes on.
 
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:

@@ -57,6 +57,7 @@ class RequestDesk:
         self._waiting: dict[Connection, _Waiting] = {}
         self._servers: list[Connection] = []
         self._release: messages.ReleaseAnswer | None = None
+        self._released_pid = 0  # 0 for all
         self.has_released = False
 
     def serve(
@@ -88,7 +89,7 @@ class RequestDesk:
         return occurrences.RoleAsked(role, report.cluster), occurrences.StatusAsked(connection)
 
     def await_release(self, connection: Connection, *, waits: bool = True) -> None:
-        if self._release is not None:
+        if self._release is not None and self._released_pid in (0, peer_of(connection)[0]):
             connection.tell(self._release)
         elif not waits:
             connection.tell(messages.Refusal(_GOES_ON))
@@ -118,13 +119,14 @@ class RequestDesk:
         elif isinstance(event, events.MemberReleased):
             self.release(event.exit_code)
 
-    @property
-    def has_waiting(self) -> bool:
-        return bool(self._servers)
+    def awaits_release(self, pid: int) -> bool:
+        return any(peer_of(each)[0] == pid for each in self._servers)
 
-    def release(self, exit_code: int) -> None:
-        self._release = messages.ReleaseAnswer(exit_code)
-        waited, self._servers = self._servers, []
+    def release(self, exit_code: int, pid: int = 0) -> None:
+        """Of all processes, or of this one, which servers of the same run still have to serve."""
+        self._release, self._released_pid = messages.ReleaseAnswer(exit_code), pid
+        waited = [each for each in self._servers if pid in (0, peer_of(each)[0])]
+        self._servers = [each for each in self._servers if each not in waited]
         for server in waited:
             server.tell(self._release)
         self.has_released |= bool(waited)

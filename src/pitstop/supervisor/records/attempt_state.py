@@ -145,7 +145,12 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
         "last_epoch": event,
     },
     events.WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
-    events.RoleTaken: lambda event, _: {"role": event},
+    # One run may start all tasks of a cluster: what counts is the one that trains.
+    events.RoleTaken: lambda event, state: {
+        "role": state.role
+        if state.role and state.saves_itself and state.role.pid != event.pid
+        else event
+    },
     events.RollbackRefused: lambda _, __: {"rollback_refused": True},
     events.GangBroken: lambda event, _: {"broken": event},
     events.GangSaved: lambda event, _: {"common_step": event.step},
