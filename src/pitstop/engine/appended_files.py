@@ -30,10 +30,11 @@ _SHORTER = "the script has shortened or renamed {}, to which an earlier attempt 
 class AppendedFile:
     """What this process appends stands after the first `earlier_bytes` of the file."""
 
-    def __init__(self, begun_bytes: int, earlier_bytes: int) -> None:
-        self.begun_bytes = begun_bytes  # its size before the run
+    def __init__(self, begun_bytes: int, earlier_bytes: int, header: bytes) -> None:
+        self.header = header  # its first line
         self.earlier_bytes = earlier_bytes  # with what earlier attempts have appended
-        self.repeated_bytes = begun_bytes  # up to there this process has appended the same
+        # Up to there this process has appended the same; at first its size before the run.
+        self.repeated_bytes = begun_bytes
 
     @property
     def is_over(self) -> bool:
@@ -111,7 +112,8 @@ class AppendedFiles:
             return
         size_bytes = file_access.size_bytes(path)
         begun_bytes = self._begun.get(path, size_bytes)
-        self._files[path] = AppendedFile(begun_bytes, size_bytes)
+        header = _first_line(path) if begun_bytes < size_bytes else b""
+        self._files[path] = AppendedFile(begun_bytes, size_bytes, header)
         if path not in self._begun:
             self._write(path, size_bytes)
 
@@ -172,11 +174,9 @@ class AppendedFiles:
         if not again:
             return True
         earlier = self._earlier(path, file, 2 * len(again) + _MOST_HEADER_BYTES)
-        first = file_access.read(path, _MOST_HEADER_BYTES)[0]
-        header = first[: first.find(b"\n") + 1]
         # A table gets its header where the file is empty.
-        for left_out in (b"", header) if earlier.startswith(header) else (b"",):
-            earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again, header)
+        for left_out in (b"", file.header) if earlier.startswith(file.header) else (b"",):
+            earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again, file.header)
             is_certain = len(again) < _MOST_BYTES and not self.skips
             if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
                 file.repeated_bytes += len(left_out) + earlier_bytes
@@ -215,6 +215,11 @@ def same(earlier: bytes, again: bytes, header: bytes = b"") -> tuple[int, int]:
     from pitstop.engine.clock_readings import repeated  # noqa: PLC0415
 
     return repeated(earlier, again, header)
+
+
+def _first_line(path: str) -> bytes:
+    first = file_access.read(path, _MOST_HEADER_BYTES)[0]
+    return first[: first.find(b"\n") + 1]
 
 
 def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:

@@ -23,8 +23,6 @@ _NAMED = re.compile(
     rb"((?<![a-z])" + _NAMES + rb"(?:[ \t]?\([a-z]+\))?[\"']?[ \t]?[:=]?)[ \t]*" + _NUMBER,
     re.IGNORECASE,
 )
-
-
 _COLUMN = re.compile(
     rb"[\"']?(?:[a-z_ ]*[_ ])?(?:" + _NAMES + rb"|date|started|finished|s|ms)"
     rb"(?:[ _]?[(\[]?[a-z]+[)\]])?[\"']?",
