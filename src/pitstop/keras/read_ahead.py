@@ -52,9 +52,11 @@ class ReadAhead:
         if reseeded:
             self._streams = {}
         is_code = _is_code(data) or isinstance(data, kinds("utils.PyDataset"))
-        now, left = randomness.capture(), self._streams.items()
+        # Most scripts leave nothing: then nothing is looked at.
+        now = randomness.capture() if self._streams else {}
+        left = self._streams.items()
         shared = [f"stream of {name}" for name, was in left if is_code or not same(was, now[name])]
-        drawn = _drawn_from(data) if is_code else []
+        drawn = _drawn_from(data) if is_code and self._drawn_from else []
         shared += [
             type(each).__name__
             for each in drawn
