@@ -265,9 +265,7 @@ class Continuation:
         folders = tensorboard.absolute_folders(self._run.callbacks.callbacks)
         folders += SUMMARY_WRITERS.folders
         journal_file = self._run.session.attempt_dir.parents[1] / JOURNAL_FILE
-        writers = event_files.earlier_processes(journal_file) if folders else []
-        cuts = event_files.plan(self._old_events, self._events, folders, writers)
-        event_files.apply(cuts)
+        cuts = event_files.cut(self._old_events, self._events, folders, journal_file)
         self._run.event_files.adopt(cuts)
 
     def _restore_state(self) -> None:

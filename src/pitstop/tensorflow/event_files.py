@@ -114,8 +114,7 @@ class SummaryWriters:
         """This process writes again what earlier attempts of the run wrote to the same folders."""
         if self._folders:
             earlier = of_others(map(str, self._folders))
-            writers = earlier_processes(journal_file)
-            apply(plan(earlier, {"sizes": {}, "time_seconds": 0.0}, self.folders, writers))
+            cut(earlier, {"sizes": {}, "time_seconds": 0.0}, self.folders, journal_file)
 
 
 SUMMARY_WRITERS = SummaryWriters()  # of this process
@@ -159,6 +158,16 @@ def plan(
         *(FileCut(path, max(0, size)) for path, size in sizes.items() if is_ours(path)),
         *(FileCut(path, None) for path in begun if times[path] >= int(saved["time_seconds"])),
     ]
+
+
+def cut(
+    paths: Iterable[Path], saved: dict[str, Any], folders: Collection[Path], journal_file: Path
+) -> list[FileCut]:
+    """Makes files what they were at the cut; returns what it did."""
+    writers = earlier_processes(journal_file) if folders else []
+    cuts = plan(paths, saved, folders, writers)
+    apply(cuts)
+    return cuts
 
 
 def apply(cuts: Iterable[FileCut]) -> None:
