@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import FitRestored, LevelKnown, Restored
+from tests.integration.compare import assert_identical
 from tests.integration.conftest import Interpreter
-from tests.integration.keras_run import KerasRun
+from tests.integration.keras_run import OUT, KerasRun
 
 _KILLED = 128 + 9
 
@@ -56,18 +57,24 @@ def test_what_an_attempt_left_that_had_saved_nothing_is_named(
     assert "has left" in known.reason
 
 
-def test_a_file_that_a_later_training_overwrote_is_not_what_an_earlier_one_left(
-    tmp_path: Path, forked: Interpreter
+@pytest.mark.parametrize("way", ["weights", "model", "callback"])
+def test_a_file_that_a_later_training_overwrote_is_given_back(
+    way: str, tmp_path: Path, forked: Interpreter
 ) -> None:
     options = ("--every", "5steps")
-    run = KerasRun(tmp_path, "best_of_cycles.py", options=options, interpreter=forked)
-    # Each training has 20 steps; the second writes the file at step 30.
-    assert run.attempt("--die-at-step", "37").returncode == _KILLED
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    whole = KerasRun(tmp_path / "whole", "best_of_cycles.py", (way,), options, interpreter=forked)
+    assert whole.attempt().returncode == 0
+    run = KerasRun(tmp_path / "killed", "best_of_cycles.py", (way,), options, interpreter=forked)
+    # Each training has 20 steps; the third and the last have written their file at 50 and 70.
+    for step in (57, 59, 73):
+        assert run.attempt("--die-at-step", str(step)).returncode == _KILLED
     assert run.attempt().returncode == 0
-    assert run.last(FitRestored, 2).step == 20
-    known = run.last(LevelKnown)
-    assert known.level == "not_exact"
-    assert "best.weights.h5" in known.reason
+    assert run.last(FitRestored, 4).step == 60
+    assert run.last(LevelKnown).level == "exact"
+    assert_identical(whole.folder / OUT, run.folder / OUT)
+    assert not [*tmp_path.rglob("*.pitstop-interrupted")]
 
 
 def test_a_training_that_starts_over_from_a_backup_of_its_own_is_not_exact(

@@ -20,6 +20,7 @@ from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
+from pitstop.engine.output_files import OUTPUTS, WEIGHTS
 from pitstop.engine.path_record import CREATED, REMOVED
 from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
@@ -37,7 +38,6 @@ _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
 _NO_FOLDER = -1  # a path that is not below an open folder
 _Doubt = Callable[[str], None]  # is told why a training is not exact
-_WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 
 
 class ReadBack(NamedTuple):
@@ -141,6 +141,8 @@ class EarlierFiles:
         is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
         if is_noted and flags & APPENDING != APPENDING:
             REWRITTEN.note(path)
+        elif REWRITTEN.trains and path.endswith(WEIGHTS):
+            OUTPUTS.note(path)
         if not is_by_script:
             return
         self._keep_content(path)
@@ -255,7 +257,7 @@ class EarlierFiles:
         """
         for path, anew in list(self._begun_anew.items()):
             content = self._contents.get(path)
-            latest_seconds = math.inf if path.endswith(_WEIGHTS) else until_seconds
+            latest_seconds = math.inf if path.endswith(WEIGHTS) else until_seconds
             is_of_training = since_seconds <= anew.changed_seconds <= latest_seconds
             if content is None or not is_of_training or path.endswith(OF_DATABASES):
                 continue
@@ -281,7 +283,7 @@ class EarlierFiles:
         """What of it was written since an earlier attempt began to train; ends the listening."""
         self._listening = False
         found = self.read_ahead(attempt_dir, began_seconds)
-        weights = [path for path in found if path.endswith(_WEIGHTS)]
+        weights = [path for path in found if path.endswith(WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
 
     def read_ahead(self, attempt_dir: Path, since_seconds: float) -> list[str]:

@@ -1,5 +1,6 @@
 """Files as they are opened: by whom; and files that are read and written without being heard."""
 
+import contextlib
 import os
 import sys
 import types
@@ -70,6 +71,21 @@ def is_code(path: str) -> bool:
     folders = Path(path.removeprefix(f"{Path.cwd()}{os.sep}")).parent.parts
     hidden = any(part.startswith(".") for part in folders if part.strip("."))
     return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
+
+
+def is_of_project(path: str) -> bool:
+    """Below the working directory, without `..`, and no code."""
+    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
+    return os.path.normpath(path) == path and path.startswith(here) and not is_code(path)
+
+
+def opened() -> set[str]:
+    """The real paths of what this process has open."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
+    return found
 
 
 def is_opened_by_script(frame: types.FrameType | None) -> bool:

@@ -4,12 +4,12 @@ A callback that reads its file, adds to it and writes it again would otherwise a
 that are computed again.
 """
 
-import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pitstop.engine import file_access
+from pitstop.engine.output_files import OUTPUTS
 
 OF_DATABASES = ("-wal", "-shm", "-journal")  # of SQLite: beside a new database they would spoil it
 _MOST_FILES = 16
@@ -33,6 +33,7 @@ class RewrittenFiles:
         if len(self._named) < _MOST_NAMED:
             self._named.add(path)
         if self.trains and not file_access.is_code(path):
+            OUTPUTS.note(path)
             self._written.pop(path, None)
             self._written[path] = None
             if len(self._written) > _MOST_FILES:
@@ -40,7 +41,7 @@ class RewrittenFiles:
 
     def capture(self) -> dict[str, bytes]:
         # What is still to be written to an open file is not known.
-        opened = _opened() if self._written else set()
+        opened = file_access.opened() if self._written else set()
         read = {path: file_access.read(path, _LARGEST_BYTES) for path in self._written}
         return self._kept | {
             path: content
@@ -54,12 +55,8 @@ class RewrittenFiles:
 
         A path that is not below the working directory, or is code, is left alone.
         """
-        here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
         self._kept = {
-            path: content
-            for path, content in contents.items()
-            if os.path.normpath(path) == path and path.startswith(here)
-            if not file_access.is_code(path)
+            path: content for path, content in contents.items() if file_access.is_of_project(path)
         }
         return self._named & self._kept.keys()
 
@@ -67,7 +64,7 @@ class RewrittenFiles:
         """Gives a file that the script opens, or looks at, its content; whether it has it."""
         path = os.path.abspath(path)  # noqa: PTH100
         content = self._kept.pop(path, None)
-        if content is None or os.path.realpath(path) in _opened():
+        if content is None or os.path.realpath(path) in file_access.opened():
             return False
         self._written[path] = None
         if file_access.read(path, len(content) + 1)[0] != content:
@@ -89,11 +86,3 @@ REWRITTEN = RewrittenFiles()  # of this process
 
 def _beside(path: str) -> Iterator[Path]:
     return filter(Path.exists, (Path(path + end) for end in OF_DATABASES))
-
-
-def _opened() -> set[str]:
-    found = set()
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        with contextlib.suppress(OSError):
-            found.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
-    return found

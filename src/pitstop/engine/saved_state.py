@@ -44,6 +44,12 @@ class SavedState(Frozen):
         found = decode(self.state.get("rewritten", {}), self.tensors)
         return {path: content for path, content in found.items() if isinstance(content, bytes)}
 
+    @property
+    def outputs(self) -> dict[str, bytes]:
+        """The content of the files that a finished training had written."""
+        found = decode(self.state.get("outputs", {}), self.tensors)
+        return {path: each.tobytes() for path, each in found.items()}
+
 
 def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
     if last is None:

@@ -21,6 +21,7 @@ from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import (
     caught_exception,
     data_spec,
+    fit_outputs,
     fit_state,
     left_out,
     open_files,
@@ -174,6 +175,7 @@ class Continuation:
         self.finished_seconds = self._saved.state["time_seconds"]
         began = began_seconds(self._run.session.attempt_dir)
         EARLIER.put_back_removed(began, self.finished_seconds)
+        fit_outputs.give_back(self._run, self._saved)
         self._run.build_missing(self._saved)
         if not self._doubts:
             # A later `fit` may read from it, too.
@@ -197,6 +199,7 @@ class Continuation:
         # Readers of the input look at files too.
         began = began_seconds(self._run.session.attempt_dir)
         EARLIER.put_back_removed(began)
+        fit_outputs.begin(self._run, continues=True)
         EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt, began)
         if not self._begins:
             self._run.build_missing(self._saved)

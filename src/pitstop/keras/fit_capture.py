@@ -8,7 +8,7 @@ from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
-from pitstop.keras import fit_state
+from pitstop.keras import fit_outputs, fit_state
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -59,22 +59,22 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     described, objects = run.objects.capture(
         encoder, run.callbacks.callbacks, read_ahead=run.input.state.by_replay
     )
-    parts = run.parts
-    parts.unverified = held.refused + _not_restored(run)
+    unverified = held.refused + _not_restored(run)
     if not milestone:
         copied = run.validation.copied(run.arguments)
-        parts.unverified += run.objects.changed_behind(objects["cut"], copied)
-    parts.report(run.session, run.level)
+        unverified += run.objects.changed_behind(objects["cut"], copied)
+    run.note_level(unverified)
     position = run.position.place(stage, milestone)
     state = {
         "position": dict(vars(position)),
-        "level": {**vars(run.level), "unverified": parts.unverified, "deviation": parts.deviation},
+        "level": {**vars(run.level), "unverified": unverified, "deviation": run.parts.deviation},
         "versions": run.versions,
         "time_seconds": time.time(),
         "identity": vars(run.identity) if run.identity else {},
         **held.state,
         "appended": APPENDED.capture(),
         "rewritten": encoder.encode(REWRITTEN.capture()),
+        "outputs": encoder.encode(fit_outputs.capture(run) if milestone else {}),
         "random": encoder.encode(run.streams.capture()),
         "fit_random": encoder.encode(run.random_before),
         "fit": {

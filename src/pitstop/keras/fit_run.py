@@ -168,6 +168,10 @@ class FitRun:
             drawn = f"the training step draws from a hidden random stream ({op_type} at {where})"
             self.parts.doubt(f"{drawn}; {self._private.WITH_RANDOM_STREAMS}")
 
+    def note_level(self, unverified: list[str]) -> None:
+        self.parts.unverified = unverified
+        self.parts.report(self.session, self.level)
+
     def doubt(self, reason: str) -> None:
         self.parts.deviate(reason)
 

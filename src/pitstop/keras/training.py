@@ -26,6 +26,7 @@ from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Not
 from pitstop.keras import (
     caught_exception,
     fit_call,
+    fit_outputs,
     left_out,
     micro_batches,
     nan_trace,
@@ -194,6 +195,7 @@ class Training:
         if self.continuation is None:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.position.step)
+            fit_outputs.begin(run, continues=False)
             began = began_seconds(self.session.attempt_dir)
             if self.session.trainings.newest is None and began < math.inf:
                 # Nothing was saved, but files may be there.

@@ -1,0 +1,108 @@
+"""Files that a training has written, as they were at its end.
+
+A later training may write to the same names: `best.weights.h5` in each fold. A resume gives them
+back for each training that it does not run again, since the script may read them behind it. What
+the interrupted training had written is put aside until that training goes on.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pitstop.engine import file_access
+
+ASIDE = ".pitstop-interrupted"
+WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
+_MOST_FILES = 64
+_MOST_BYTES = 1 << 28
+
+
+class OutputFiles:
+    """Those of the training that runs; after a restore, those that were given back."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, None] = {}
+        self._given: set[str] = set()
+
+    def note(self, path: str) -> None:
+        """The training is about to write to it."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        self._written.pop(path, None)
+        self._written[path] = None
+        if len(self._written) > _MOST_FILES:
+            del self._written[next(iter(self._written))]
+
+    def capture(self, named: Iterable[str]) -> dict[str, bytes]:
+        """The content of what was written, and of weights that callbacks have `named`.
+
+        An earlier attempt may have written the latter.
+        """
+        left_bytes = _MOST_BYTES
+        found = {}
+        opened = file_access.opened()
+        for path in dict.fromkeys([*_weights(named), *reversed(self._written)]):
+            size_bytes = file_access.read(path, 0)[1]
+            if 0 <= size_bytes <= left_bytes and os.path.realpath(path) not in opened:
+                found[path] = file_access.read(path, size_bytes)[0]
+                left_bytes -= size_bytes
+        return found
+
+    def give_back(
+        self, contents: Mapping[str, bytes], changed_seconds: float, named: Iterable[str]
+    ) -> list[Path]:
+        """Makes the files what they were when a training ended; which of them it has touched.
+
+        Only those below the working directory, and those that callbacks have `named`.
+        """
+        allowed = set(_weights(named))
+        return [
+            Path(path)
+            for path, content in contents.items()
+            if path in allowed or file_access.is_of_project(path)
+            if self._make(path, content, changed_seconds)
+        ]
+
+    def _make(self, path: str, content: bytes, changed_seconds: float) -> bool:
+        if os.path.realpath(path) in file_access.opened() or _holds(path, content):
+            return False
+        with contextlib.suppress(OSError):
+            if _holds(path + ASIDE, content):
+                Path(path + ASIDE).replace(path)
+                return True
+            if Path(path + ASIDE).exists():
+                Path(path).unlink(missing_ok=True)
+            elif Path(path).exists():
+                Path(path).rename(path + ASIDE)
+            self._given.add(path)
+            file_access.make(path, content, changed_seconds)
+            return True
+        return False
+
+    def begin(self, named: Iterable[str], *, continues: bool) -> list[Path]:
+        """A training runs: what it had written itself is there again, if it `continues`.
+
+        Else it writes that anew.
+        """
+        self._written.clear()
+        found = []
+        for path in self._given.union(_weights(named)):
+            with contextlib.suppress(OSError):
+                if continues:
+                    Path(path + ASIDE).replace(path)
+                else:
+                    Path(path + ASIDE).unlink()
+                found.append(Path(path))
+        self._given.clear()
+        return found
+
+
+OUTPUTS = OutputFiles()  # of this process
+
+
+def _weights(named: Iterable[str]) -> list[str]:
+    return [os.path.abspath(path) for path in named if path.endswith(WEIGHTS)]  # noqa: PTH100
+
+
+def _holds(path: str, content: bytes) -> bool:
+    return file_access.read(path, len(content) + 1) == (content, len(content))
