@@ -12,11 +12,12 @@ from pitstop.link.messages import SnapshotReport
 from pitstop.supervisor.helpers.saving import (
     COST_FACTOR,
     FIRST_SECONDS,
+    LEAST_AFTER_LOSS_SECONDS,
     LEAST_INTERVAL_SECONDS,
     Persisting,
     interval_seconds,
 )
-from pitstop.supervisor.records.history import Losses
+from pitstop.supervisor.records.history import NO_LOSSES, Losses
 
 
 def _snapshot(sequence: int, reason: str = "cadence", *, durable: bool = False) -> SnapshotReport:
@@ -93,11 +94,17 @@ def test_observed_losses_make_checkpoints_more_frequent() -> None:
 @given(st.floats(0, 1e4), st.floats(0, 1e8))
 def test_losses_never_make_them_rarer_nor_too_frequent(took: float, mean: float) -> None:
     interval = interval_seconds(took, mean)
-    assert LEAST_INTERVAL_SECONDS <= interval <= interval_seconds(took, math.inf)
+    assert LEAST_AFTER_LOSS_SECONDS <= interval <= interval_seconds(took, math.inf)
 
 
-def test_failure_is_tried_again_later_not_at_once() -> None:
-    policy = Persisting.start(0.0).taken(_snapshot(1)).asked().failed(50.0)
+def test_frequent_losses_of_what_is_cheap_to_save() -> None:
+    # Daly: sqrt(2 * 0.05 s * 20 s) - 0.05 s
+    assert interval_seconds(0.05, 20.0) == pytest.approx(1.36, abs=0.01)
+
+
+@pytest.mark.parametrize("losses", [NO_LOSSES, Losses(count=9, observed_seconds=90.0)])
+def test_failure_is_tried_again_later_not_at_once(losses: Losses) -> None:
+    policy = Persisting.start(0.0, losses).taken(_snapshot(1)).asked().failed(50.0)
     assert policy.due(50.0) == ""
     assert policy.due(50.0 + LEAST_INTERVAL_SECONDS) == "cadence"
 

@@ -20,6 +20,7 @@ from pitstop.supervisor.records.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAK
 
 FIRST_SECONDS = 5.0
 LEAST_INTERVAL_SECONDS = 10.0
+LEAST_AFTER_LOSS_SECONDS = 1.0
 COST_FACTOR = 50
 """The pause between two checkpoints, in durations of a checkpoint: 2 % of the disk's time."""
 _NEVER = float("inf")
@@ -37,7 +38,7 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
     if math.isinf(mean_seconds):
         return by_cost
     optimum = optimal_interval_seconds(took_seconds, mean_seconds)
-    return min(max(optimum, LEAST_INTERVAL_SECONDS), by_cost)
+    return min(max(optimum, LEAST_AFTER_LOSS_SECONDS), by_cost)
 
 
 class Persisting(Frozen):
@@ -97,7 +98,8 @@ class Persisting(Frozen):
         )
 
     def failed(self, now_seconds: float) -> Self:
-        return self.answered(0, now_seconds, 0.0)
+        answered = self.answered(0, now_seconds, 0.0)
+        return dataclasses.replace(answered, ready_seconds=now_seconds + LEAST_INTERVAL_SECONDS)
 
 
 class Saving:
