@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.events import Restored
+from tests.integration.compare import assert_identical
 from tests.integration.conftest import Interpreter
-from tests.integration.keras_run import KerasRun
+from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import run_alone
 
+_KILLED = 128 + 9
 _SCRIPT = """
 import gc, sys
 gc.disable()  # what only the collector ends may live until the interpreter does
@@ -81,3 +84,37 @@ def test_an_iterator_that_is_made_before_a_validation_is_read_after_it(
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "out.npy").read_bytes() == (tmp_path / "plain.npy").read_bytes()
+
+
+_CACHES = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(3)
+x = np.random.default_rng(0).normal(size=(320, 4)).astype("float32")
+rows = tf.data.Dataset.from_tensor_slices((x, x.sum(axis=1)))
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.1), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(rows.cache("rows").shuffle(80).batch(8), epochs=2, verbose=0)
+np.savez("out.npz", *model.get_weights())
+"""
+
+
+def test_a_kill_while_a_file_cache_is_written(tmp_path: Path, forked: Interpreter) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_CACHES)
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    options = ("--every", "10steps")
+    whole, killed = (
+        KerasRun(tmp_path / name, str(script), options=options, interpreter=forked)
+        for name in ("whole", "killed")
+    )
+    assert whole.attempt().returncode == 0
+    # At the third kill the cache is whole.
+    for step in ("15", "25", "55"):
+        assert killed.attempt("--die-at-step", step).returncode == _KILLED
+    assert killed.attempt().returncode == 0
+    assert killed.last(Restored).step == 50
+    assert_identical(whole.folder / OUT, killed.folder / OUT)

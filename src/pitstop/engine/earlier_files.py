@@ -30,6 +30,7 @@ _MOST_INPUTS = 256
 _LARGEST_INPUT_BYTES = 1 << 20
 OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
 _MOST_KEPT_BYTES = 1 << 25
+_OF_PROCESSES = (*OF_DATABASES, ".lockfile")  # such as that of `Dataset.cache(FILE)`
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _LEFT = "an earlier attempt has left, of which no state was saved"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
@@ -259,7 +260,7 @@ class EarlierFiles:
             content = self._contents.get(path)
             latest_seconds = math.inf if path.endswith(WEIGHTS) else until_seconds
             is_of_training = since_seconds <= anew.changed_seconds <= latest_seconds
-            if content is None or not is_of_training or path.endswith(OF_DATABASES):
+            if content is None or not is_of_training or path.endswith(_OF_PROCESSES):
                 continue
             # What is there again stays; what cannot be made is told when the script looks for it.
             with contextlib.suppress(OSError):

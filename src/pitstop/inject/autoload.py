@@ -145,13 +145,15 @@ class _Autoload:
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self._supervisor())
         from pitstop.replay import install
-        from pitstop.tensorflow import buffers, private, randomness, variables
+        from pitstop.tensorflow import buffers, cache_locks, private, randomness, variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
             stages.watch()
+            if stacks_path := os.environ.get("PITSTOP_STACKS"):
+                cache_locks.watch(Path(stacks_path).parent)
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
                 buffers.reduce()
