@@ -72,6 +72,27 @@ def test_a_change_of_a_tensor_of_several_parts_is_noticed(before: Any, after: An
     assert state.unverified != []
 
 
+def test_a_tensor_of_a_graph_has_no_value_to_restore() -> None:
+    held: dict[str, Any] = {"each": [], "last": None}
+
+    @tf.function
+    def trace(x: Any) -> Any:
+        held["each"] = [x + 1.0, x + 2.0]
+        held["last"] = x
+        return x
+
+    state = ScriptState(KerasLibrary())
+    state.begin({"held": held}, {})
+    for shape in ((), (2,)):
+        trace(tf.ones(shape))
+        saved = state.capture(Encoder(""), read_ahead=False)
+        assert state.unverified == []
+    assert state.restore(saved, {}, read_ahead=False) == []
+    held["each"].append(open)
+    state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified != []
+
+
 def test_a_queue_that_training_uses_is_named() -> None:
     waiting = tf.queue.FIFOQueue(4, [tf.float32], [()])
 

@@ -266,7 +266,8 @@ class ScriptState:
         known = by_place(before.content, before.kind) if before is not None else {}
         for place, item in by_place(node.content, node.kind).items():
             opaque = opaque_in(item)
-            if opaque is not None and known.get(place) != item:
+            is_state = opaque is not None and opaque.fingerprint != fingerprint.OF_GRAPH
+            if opaque is not None and is_state and known.get(place) != item:
                 yield f"{name} (with {opaque.name})"
                 return
 
