@@ -115,7 +115,9 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         saves = f"{leader} resumes from what it has saved" if leader else _OWN_SAVES
         return (f"{start} the same command again; {saves}.",)
     if saved is None:
-        return (f"{start} the same command again; it starts over because no checkpoint was saved.",)
+        over = "it starts over because no checkpoint was saved"
+        does = "it evaluates what the training has saved" if servers.evaluates(evidence) else over
+        return (f"{start} the same command again; {does}.",)
     if evidence.is_spoiled:
         is_told = finding.cause == "nan_loss"
         return () if is_told else (ADVICE["start_over"].format(saved=saved),)

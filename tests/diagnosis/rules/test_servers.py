@@ -139,6 +139,14 @@ def test_what_a_server_comes_back_to_is_what_its_leader_has_saved(
     assert saves in finding.advice[-1]
 
 
+def test_an_evaluator_does_not_start_the_training_over() -> None:
+    config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "evaluator", "index": 0}}'
+    started = replace(STARTED, environment={"env": {"TF_CONFIG": config}})
+    nothing_saved = AttemptEnded(1, "stopped", 75, 0, None)
+    finding = finding_of(attempt_of(started, *INTERRUPTED, nothing_saved))
+    assert "it evaluates what the training has saved" in finding.advice[-1]
+
+
 def test_a_member_that_failed_before_it_was_released_tells_its_own_failure() -> None:
     released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
     failed = raised("builtins.ValueError", "my bug")

@@ -3,7 +3,7 @@
 import re
 
 from pitstop import events
-from pitstop.cluster.spec import own_task
+from pitstop.cluster.spec import EVALUATOR, own_task
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
@@ -125,8 +125,17 @@ def server_waits(evidence: Evidence) -> Finding | None:
     return tell("server_waits", items, confidence=confidence, named=named)
 
 
+def evaluates(evidence: Evidence) -> bool:
+    return _kind(evidence) == EVALUATOR
+
+
 def _task(evidence: Evidence) -> str:
+    kind = _kind(evidence)
+    return kind if kind in _SERVERS else ""
+
+
+def _kind(evidence: Evidence) -> str:
     started = evidence.first(events.AttemptStarted)
     variables: events.JsonValue = started.environment.get("env", {}) if started else {}
     task = own_task(variables) if isinstance(variables, dict) else None
-    return task.kind if task and task.kind in _SERVERS else ""
+    return task.kind if task else ""
