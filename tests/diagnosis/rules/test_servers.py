@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.diagnosis import Evidence, diagnose
 from pitstop.events import (
     AttemptEnded,
@@ -21,6 +22,7 @@ from pitstop.events import (
     ScriptEnded,
     StopRequested,
     TrainerStopped,
+    TrainingStalled,
 )
 from tests.diagnosis.attempts import (
     FIT,
@@ -152,6 +154,13 @@ def test_a_member_that_failed_before_it_was_released_tells_its_own_failure() -> 
     failed = raised("builtins.ValueError", "my bug")
     finding = finding_of(attempt_of(FIT, failed, released, exited(1), state="failed"))
     assert "my bug" in finding.summary
+
+
+def test_a_suspended_member_that_was_released_while_it_was_killed_says_so() -> None:
+    stalled = TrainingStalled(7.0, "train", 48, "stopped", WAS_SUSPENDED, action="kill")
+    released = MemberReleased("chief 0", "failed", 1, "it failed with exit code 1")
+    evidence = attempt_of(FIT, stalled, released, killed("SIGKILL"), state="failed")
+    assert causes(evidence)[0] == "hang_or_stall"
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,15 @@ def test_who_can_take_no_step_without_its_leader_ends_soon_after_it(
         ]
 
 
+def test_a_member_that_is_being_killed_is_not_stopped_as_well() -> None:
+    with closing(Beacon.create()) as beacon:
+        run = Run(beacon, None)
+        run.resources.lifecycle.state, run.resources.lifecycle.is_calm = State.ENDING, False
+        released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
+        run.said = [released]
+        assert ended(run.part(launched=True)) == [released]
+
+
 @pytest.mark.parametrize("over_seconds", [-math.inf, 1.0])
 def test_a_worker_goes_on_when_its_leader_has_completed_and_left(over_seconds: float) -> None:
     with closing(Beacon.create()) as beacon:

@@ -28,7 +28,9 @@ _WORKER_GONE = "worker_lost"  # the code of a notice of `pitstop.supervisor.atte
 
 def released_by_leader(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.MemberReleased)
-    if event is None or (evidence.state == "failed" and evidence.last(events.ExceptionRaised)):
+    stalled = evidence.last(events.TrainingStalled)
+    had_failed = evidence.last(events.ExceptionRaised) or (stalled and stalled.action == "kill")
+    if event is None or (evidence.state == "failed" and had_failed):
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"

@@ -250,9 +250,15 @@ class Membership:
             # The server was answered when the event was recorded; from now on it has its time.
             yield Trigger.STOP_GRACEFUL
             yield Instruction.ARM_DEADLINE
-        elif event.outcome == "completed" or not self._resources.attempt_state.raised:
+        elif event.outcome == "completed" or not self._fails:
             reason = f"{event.leader}: {event.reason}"
             yield StopAsked(events.StopRequested("cluster", "graceful", reason=reason))
+
+    @property
+    def _fails(self) -> bool:
+        """Whether this run ends for a reason of its own, of which the leader has heard."""
+        is_ending = self._resources.lifecycle.state is State.ENDING
+        return self._resources.attempt_state.raised or is_ending
 
     def _beat(self, state: str) -> Beat:
         progress, attempt_state = self._resources.beacon.progress(), self._resources.attempt_state
