@@ -155,6 +155,22 @@ def test_the_workers_of_a_session_stop_before_its_chief_saves(
 
 
 @needs_root
+def test_one_run_of_all_tasks_stops_the_chief_whose_worker_opened_its_session_before(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    home = {"HOME": str(tmp_path)}
+    words = ("monitored", "100000")
+    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
+    started = run.start()
+    launch.until(lambda: _last_step(run) >= 40)
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(started).returncode == EXIT_STOPPED
+    saved = run.last(ScriptSaved).step
+    assert saved == run.last(TrainerStopped).step
+    assert f"resumes after step {saved}" in " ".join(run.why()["advice"])
+
+
+@needs_root
 @pytest.mark.torture
 @pytest.mark.parametrize("folder", ["none", "/tmp/tmpab12cd34"])
 def test_a_cluster_that_saves_nothing_ends_with_one_exit_code(

@@ -5,6 +5,7 @@ Public names of TensorFlow only. Such a session saves itself at its end.
 
 import functools
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,9 +15,8 @@ import tensorflow as tf
 from pitstop.engine import process_session
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
-from pitstop.tensorflow.session_course import SessionCourse, Supervisor, is_drawn, keeping
+from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn, keeping
 
 _V1 = tf.compat.v1.train
 _QUEUE_SECONDS = 2.0  # for threads of queues, when all is saved; TensorFlow gives them 120 s
@@ -39,10 +39,16 @@ class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
 
 
 class _CourseHook(tf.compat.v1.train.SessionRunHook):
-    """Reads the global step after each run of a session."""
+    """Reads the global step after each run of a session.
 
-    def __init__(self, course: SessionCourse) -> None:
+    `begin_course`: for a worker, when its chief trains; the first session of a run is watched.
+    """
+
+    def __init__(
+        self, course: SessionCourse | None, begin_course: Callable[[], SessionCourse | None]
+    ) -> None:
         self._course = course
+        self._begin_course = begin_course
         self._global_step: Any = None
         self._coordinator: Any = None
 
@@ -53,7 +59,9 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
     @observing()
     def after_create_session(self, session: Any, coordinator: Any) -> None:
         self._coordinator = coordinator
-        self._course.created(self._read(session))
+        self._course = self._course or self._begin_course()
+        if self._course is not None:
+            self._course.created(self._read(session))
 
     def before_run(self, _run_context: Any) -> Any:
         step = self._global_step
@@ -61,10 +69,13 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
     @observing()
     def after_run(self, _run_context: Any, run_values: Any) -> None:
-        self._course.ran(None if self._global_step is None else int(run_values.results))
+        if self._course is not None:
+            self._course.ran(None if self._global_step is None else int(run_values.results))
 
     @observing()
     def end(self, session: Any) -> None:
+        if self._course is None:
+            return
         self._course.closing(self._read(session))
         if self._course.leaves:
             join = self._coordinator.join
@@ -101,25 +112,28 @@ def _open(
 ) -> None:
     supervisor.take("monitored_session", {}, "")
     call = _bound(original, session, *args, **kwargs)
-    opened = _opened(supervisor) if call is not None else None
-    if call is not None and opened is not None:
+    if call is not None:
         hooks = list(call.arguments.get("hooks") or ())
         savers = [each for each in hooks if isinstance(each, _V1.CheckpointSaverHook)]
         folder = _folders.get(savers[0], "") if savers else ""
         by_chief = isinstance(call.arguments.get("session_creator"), _V1.WorkerSessionCreator)
         kept = keeping(folder, saves=bool(savers), by_chief=by_chief)
-        course = _courses[session] = SessionCourse(opened, kept, supervisor)
-        call.arguments["hooks"] = [*hooks, _CourseHook(course)]
+        begin = functools.partial(_begin_course, supervisor, session, kept)
+        call.arguments["hooks"] = [*hooks, _CourseHook(None if by_chief else begin(), begin)]
         args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
 
 
-def _opened(supervisor: Supervisor) -> Session | None:
+def _begin_course(supervisor: Supervisor, session: Any, kept: Keeping) -> SessionCourse | None:
     try:
-        return supervisor.open_session()
+        opened = supervisor.open_session()
     except Exception as error:  # noqa: BLE001 - ours, in a version of TensorFlow that we do not know
         FENCE.note("the watch of a MonitoredSession", error)
         return None
+    if opened is None:
+        return None
+    course = _courses[session] = SessionCourse(opened, kept, supervisor)
+    return course
 
 
 def _should_stop(original: Original, session: Any) -> Any:

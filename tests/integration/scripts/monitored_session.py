@@ -31,6 +31,7 @@ with tf.device(device):
     loss = tf.reduce_mean((weights - 1.0) ** 2)
     train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
 
+print("opens a session", flush=True)
 with tf.train.MonitoredTrainingSession(
     master=master,
     is_chief=index == 0,
