@@ -276,6 +276,20 @@ def test_the_time_of_timeout_is_told(command: str, duration: str) -> None:
     assert f"more time than `timeout {duration}`" in advice_of(stopped(stop, *STOPPED_CLEANLY))[0]
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (f"{'/long' * 20}/python {'/long' * 20}/pitstop launch -- x", "python pitstop launch -- x"),
+        ("kill -TERM 7", "kill -TERM 7"),
+        ("/sbin/watcher", "watcher"),
+    ],
+)
+def test_who_sent_a_signal_is_told_without_its_folders(command: str, told: str) -> None:
+    stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command=command)
+    finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
+    assert f"by `{told}` (process 7)" in finding.summary
+
+
 def test_time_that_was_up_before_the_training_asks_what_the_script_waited_for() -> None:
     stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command="timeout 4h pitstop run")
     waiting = attempt_of(STARTED, stop, exited(None, "SIGTERM", step=0), state="stopped")

@@ -211,7 +211,9 @@ def _reason(stop: events.StopRequested) -> str:
 
 def _sender(stop: events.StopRequested) -> str:
     if stop.sender_command:
-        return f" by `{phrases.shorten(stop.sender_command, 60)}` (process {stop.sender_pid})"
+        first, second, *rest = (*stop.sender_command.split(" ", 2), "")
+        command = " ".join([PurePath(first).name, PurePath(second).name, *rest]).rstrip()
+        return f" by `{phrases.shorten(command, 60)}` (process {stop.sender_pid})"
     return f" by process {stop.sender_pid}" if stop.sender_pid else ""
 
 
