@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from pitstop.events import StopRequested
 from pitstop.store.lock import read_lock
 from tests.integration.supervisor import launch
 
@@ -111,6 +112,8 @@ def test_nothing_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
     launch.finish(started)
     launch.until(lambda: not _processes(tmp_path))
     assert {each["state"] for each in _members(tmp_path).values()} == {"stopped"}
+    asked = launch.events(tmp_path / "run" / "members", StopRequested, "worker-1")[-1]
+    assert asked.sender_command == "pitstop launch"
 
 
 @pytest.mark.parametrize(("killed", "code"), [("worker 0", 137), ("worker 1", 75)])

@@ -257,8 +257,11 @@ class Supervision:
             self._mirroring.give_up("a second stop ended the wait")
             self._membership.give_up()
         elif received.asks_to_stop:
-            command = family.command_of(received.sender_pid) if received.sender_pid else ""
-            given_seconds = self._plan.request.stops.kill_after_seconds
+            request, sender_pid = self._plan.request, received.sender_pid
+            command = family.command_of(sender_pid) if sender_pid else ""
+            if not command and sender_pid and sender_pid == request.launcher_pid:
+                command = "pitstop launch"  # which is gone: the kernel sends the signal
+            given_seconds = request.stops.kill_after_seconds
             left = signals.seconds_left(received.signal, command, given_seconds, os.environ)
             again = self._resources.attempt_state.stop_asked_here
             yield occurrences.StopAsked(
