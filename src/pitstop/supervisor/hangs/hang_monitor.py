@@ -45,6 +45,7 @@ class HangMonitor:
         self._silence = IdleTime()
         self._look_at = 0.0
         self._stopped_since: float | None = None
+        self._stopped_pid = 0
         self._told: _Notified | None = None
         self._work: tuple[float, float, int] | None = None
         self._dead: list[tuple[int, WorkerDied]] = []
@@ -83,7 +84,8 @@ class HangMonitor:
         self._question.close()
 
     def _look(self, now_seconds: float, pid: int, progress: Progress) -> Observation:
-        stopped = is_suspended(pid)
+        self._stopped_pid = pid if is_suspended(pid) else self._stopped_child(pid)
+        stopped = bool(self._stopped_pid)
         if not stopped:
             self._stopped_since = None
         elif self._stopped_since is None:
@@ -97,6 +99,12 @@ class HangMonitor:
             stopped=stopped,
             worker_died=bool(self._dead_workers(progress)),
         )
+
+    def _stopped_child(self, pid: int) -> int:
+        """A process that it has started and may wait for, 0 for none."""
+        if not watchdog.is_suspicious(self._silence, self._policy.after_seconds):
+            return 0
+        return next(filter(is_suspended, family.tree_of(pid)), 0)
 
     def _is_busy(self, now_seconds: float, pid: int) -> bool:
         """Whether its processes do anything; not asked while there is progress."""
@@ -122,7 +130,7 @@ class HangMonitor:
         if self._stopped_since is not None:
             told = _Notified(now_seconds, now_seconds - self._stopped_since)
             if told.seconds >= _STOPPED_SECONDS:
-                return self._tell(told, pid, progress, StackAnswer())
+                return self._tell(told, self._stopped_pid, progress, StackAnswer())
         elif not watchdog.is_overdue(self._silence, self._policy.after_seconds):
             self._question.withdraw()
         else:
