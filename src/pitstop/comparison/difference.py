@@ -148,8 +148,6 @@ class Coverage(Frozen):
 
 
 class ComparedSide(Frozen):
-    """One of the two runs, in short."""
-
     name: str
     completed: bool
     last_step: int
@@ -160,8 +158,6 @@ class ComparedSide(Frozen):
 
 
 class Reason(Frozen):
-    """A likely reason of a difference, and what to do about it."""
-
     id: str
     text: str
     advice: str

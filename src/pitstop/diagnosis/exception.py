@@ -63,8 +63,6 @@ class Frame(Frozen):
 
 
 class Raised(Frozen):
-    """An uncaught exception."""
-
     name: str  # class name without its module
     names: frozenset[str]  # the class and its bases, as far as known, without modules
     message: str

@@ -51,8 +51,6 @@ class EvidenceItem(Frozen):
 
 
 class Finding(Frozen):
-    """One explanation of the end of an attempt."""
-
     cause: CauseId
     confidence: float  # from 0 to 1, how sure it is that this ended the attempt
     summary: str  # one sentence with the numbers of this run

@@ -13,8 +13,6 @@ _CHECKPOINTS_PER_RUN = 16
 
 
 class Interruption(Frozen):
-    """One run of the drill and its end."""
-
     kind: str  # "kill" (SIGKILL, nothing is saved there) or "stop"
     step: int  # the boundary after which it ends
     # what is special about the step: "middle", "last step of an epoch", "first step", or "random"

@@ -20,8 +20,6 @@ CLAIMS_FILE = "streams"
 
 
 class Entropy:
-    """The streams of one process."""
-
     def __init__(self, key: str) -> None:
         self.drawn: dict[str, int] = {}
         self._key = key

@@ -31,8 +31,6 @@ class ExportEnded(LeavesScript):
 
 
 class ExportOrder(Frozen):
-    """What is to be written, and where to: a file or a folder that is not there yet."""
-
     format: Format
     path: Path
 

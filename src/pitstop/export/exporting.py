@@ -77,8 +77,6 @@ class ExportRequest(Frozen):
 
 
 class Exported(Frozen):
-    """What was written: the place, and the checkpoint it came from."""
-
     out: Path
     checkpoint: str
     step: int

@@ -124,8 +124,6 @@ class Script(Frozen):
 
 @dataclass
 class Outcome:
-    """The result: the events of the script, and its exit code."""
-
     events: list[Event] = field(default_factory=list)
     exit_code: int = 0
 

@@ -23,8 +23,6 @@ _REMEDY = "First run the script alone; `plan` measures model.fit, pitstop.start 
 
 
 class MemoryNeed(Frozen):
-    """What the steps need of one memory."""
-
     name: str  # "host", or a device
     peak_bytes: int | None  # at the script's batch, None where it is not known
     is_measured: bool  # else it was reckoned from smaller batches

@@ -87,8 +87,6 @@ def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
 
 
 class Forecast(Frozen):
-    """Something that grows steadily and meets its limit."""
-
     per_second: float
     seconds_left: float
     window_seconds: float

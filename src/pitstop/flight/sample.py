@@ -47,8 +47,6 @@ class ProcessSample(Frozen):
 
 
 class CgroupSample(Frozen):
-    """The cgroup of the trainer, version 1 or 2."""
-
     version: int
     usage_bytes: int | None = None  # memory charged; of which `cache_bytes` is cache of files
     limit_bytes: int | None = None  # the least of it and its ancestors, None without one
@@ -64,8 +62,6 @@ class HostSample(Frozen):
 
 
 class DiskSample(Frozen):
-    """A file system that the run uses."""
-
     mount: str
     kind: str
     used_by: list[str]  # "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open
@@ -76,8 +72,6 @@ class DiskSample(Frozen):
 
 
 class GpuSample(Frozen):
-    """One GPU, as NVML shows it."""
-
     index: int
     name: str
     used_bytes: int | None = None

@@ -21,8 +21,6 @@ _WORKERS = (
 
 
 class LegacyAdapter:
-    """A data adapter of Keras 2."""
-
     def __init__(self, adapter: Any, arguments: dict[str, Any], *, on_workers: bool) -> None:
         self.name = type(adapter).__name__  # of its class
         # "arrays", "dataset", "python" for what is code of the script, or "workers" where each

@@ -97,8 +97,6 @@ class Terminal:
 
 
 class MemberOutput(OutputPipes):
-    """The pipes from one member to our output."""
-
     def __init__(self, prefix: str, terminal: Terminal) -> None:
         super().__init__()
         self._prefix = prefix.encode()

@@ -105,8 +105,6 @@ def _write(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon, float], No
 
 
 class Beacon:
-    """The shared page, mapped into this process."""
-
     def __init__(self, fd: int) -> None:
         """Maps the page behind `fd`, ours from now on; `ValueError` where it is no beacon."""
         self.fd = fd

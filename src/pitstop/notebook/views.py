@@ -28,8 +28,6 @@ _FRAME = (
 
 
 class StatusView(Frozen):
-    """Rows of a name and a text."""
-
     rows: tuple[tuple[str, str], ...]
 
     def __repr__(self) -> str:
@@ -41,8 +39,6 @@ class StatusView(Frozen):
 
 
 class WhyView(Frozen):
-    """The report on how the last attempt ended."""
-
     report: WhyReport
 
     def __repr__(self) -> str:

@@ -17,8 +17,6 @@ Point = tuple[float, float]
 
 
 class Unit(StrEnum):
-    """How the values of a panel are written."""
-
     PLAIN = ""
     COUNT = "count"
     BYTES = "bytes"

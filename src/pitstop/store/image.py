@@ -54,8 +54,6 @@ _NO_METADATA: Mapping[str, str] = MappingProxyType({})
 
 
 class TensorSpec(Frozen):
-    """One tensor's name, safetensors dtype code and shape."""
-
     name: str
     dtype: str
     shape: tuple[int, ...]

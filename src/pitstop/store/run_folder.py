@@ -64,8 +64,6 @@ def decode_identity(data: bytes) -> RunIdentity:
 
 
 class RunFolder(Frozen):
-    """A run on disk: its place and its identity."""
-
     path: Path
     identity: RunIdentity
 

@@ -20,8 +20,6 @@ _V1_NAME = "model.ckpt"
 
 
 class NamedVariable(Frozen):
-    """A `tf.Variable` and its readable, unique name."""
-
     name: str
     variable: Any
 

@@ -28,8 +28,6 @@ class StopAsked(Told):
 
 
 class StopAfterEpochAsked(Told):
-    """Somebody asks for a stop when the epoch under way has ended."""
-
     event: StopRequested
 
 
@@ -62,8 +60,6 @@ class TrainingAsked(Told):
 
 
 class TrainerCameIn(Told):
-    """The process with this id trains from now on."""
-
     pid: int
 
 

@@ -67,8 +67,6 @@ class Instruction(enum.Enum):
 
 
 class Transition(Frozen):
-    """The state that follows, and what to do on the way, in order."""
-
     state: State
     instructions: tuple[Instruction, ...] = ()
 

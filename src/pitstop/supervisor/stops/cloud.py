@@ -44,8 +44,6 @@ class MetadataAnswer(Frozen):
 
 
 class MetadataServer:
-    """A metadata server at an address such as `http://169.254.169.254`."""
-
     def __init__(self, url: str) -> None:
         self._address = urlsplit(url).netloc
 
