@@ -56,7 +56,14 @@ def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _main(name, "--help") == 0
-    assert len(capsys.readouterr().out) > 100
+    shown = capsys.readouterr().out
+    assert len(shown) > 100
+    assert "\\b" not in shown  # the mark that click removes from a text with lines of its own
+
+
+def test_the_list_of_commands_cuts_no_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _main("--help") == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("name", ["run", "drill", "compare"])

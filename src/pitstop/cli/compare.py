@@ -25,7 +25,7 @@ Exit codes:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) -> None:
-    """Show where RUN_A and RUN_B first differ, bit for bit, and in which tensor.
+    """Show the first step and tensor where two runs differ.
 
     Compares the loss and metrics of every step, and all variables, random
     streams and the input's position at the checkpoints of the same step.

@@ -7,18 +7,20 @@ from pitstop.cli.echo import tell
 from pitstop.errors import InternalFault
 
 _SHELLS = ("bash", "zsh", "fish")
+_EPILOG = """\b
+bash: eval "$(pitstop completion bash)"        in ~/.bashrc
+zsh:  eval "$(pitstop completion zsh)"         in ~/.zshrc
+fish: pitstop completion fish | source         in ~/.config/fish/config.fish
+"""
 
 
-@click.command()
+@click.command(epilog=_EPILOG)
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    r"""Print the shell code that completes commands, options and run names in SHELL.
+    """Print the code that enables completion in SHELL.
 
-    \b
-    bash: eval "$(pitstop completion bash)"        in ~/.bashrc
-    zsh:  eval "$(pitstop completion zsh)"         in ~/.zshrc
-    fish: pitstop completion fish | source         in ~/.config/fish/config.fish
+    SHELL then completes commands, options and the names of runs.
     """
     kind = get_completion_class(shell)
     if kind is None:

@@ -31,8 +31,9 @@ _MARKS = {"ok": "ok   ", "less": "less ", "fails": "FAILS"}
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json: bool) -> None:
-    """Show what Pitstop can and cannot observe on this machine, and how to change that.
+    """Show what Pitstop can and cannot observe on this machine.
 
+    For what it cannot observe, the output says how to enable it.
     The exit code is 0 unless training under Pitstop cannot work.
     """
     executable = python or shutil.which("python") or sys.executable

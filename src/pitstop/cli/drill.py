@@ -26,8 +26,12 @@ _DRILLS = Path("runs") / ".drill"
 
 
 @click.command(context_settings=_CONTEXT, epilog=_EXIT_CODES)
-@click.option("--kills", type=click.IntRange(min=0), default=3, show_default=True)
-@click.option("--stops", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--kills", type=click.IntRange(min=0), default=3, show_default=True, help="Number of kills."
+)
+@click.option(
+    "--stops", type=click.IntRange(min=0), default=1, show_default=True, help="Number of stops."
+)
 @click.option(
     "--steps",
     type=click.IntRange(min=0),
@@ -54,13 +58,13 @@ def drill(
     as_json: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Interrupt COMMAND on purpose and prove that it resumes exactly.
+    """Interrupt COMMAND and prove that it resumes exactly.
 
     Runs it once to the end, then again for every kill and stop: in the middle,
     at the end of an epoch, after the first step, at random steps.  Every
     interrupted run is resumed and compared with the first one, bit for bit.
 
-    All runs work in this folder and overwrite each other's files.  The script
+    All runs work in the current folder and overwrite each other's files.  The script
     sees PITSTOP_DRILL=1.
     """
     if not kills + stops:

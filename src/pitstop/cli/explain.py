@@ -19,9 +19,10 @@ _LINE_COLUMNS = 100
 @click.command()
 @click.argument("cause", type=click.Choice(CAUSES), metavar="CAUSE")
 def explain(cause: str) -> None:
-    """Explain what CAUSE means, how it is recognized, and what to do.
+    """Explain what CAUSE means and what to do.
 
-    CAUSE is as `pitstop why` reports it, such as host_oom_killed.
+    CAUSE is as `pitstop why` reports it, such as host_oom_killed.  The text also says
+    how Pitstop recognizes the cause.
     """
     found = section(cause)
     if found is None:

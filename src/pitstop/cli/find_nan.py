@@ -25,7 +25,7 @@ from pitstop.plain_text import say
 def find_nan(
     run: Path | None, *, command: tuple[str, ...], step: int | None, as_json: bool
 ) -> None:
-    """Find out where the NaN or infinity in the loss of RUN came from.
+    """Find the source of the NaN or infinity in the loss of RUN.
 
     Runs the command of RUN again from its last checkpoint before that step, saves
     nothing, and runs that step layer by layer: was the batch bad, a layer's output,

@@ -24,7 +24,10 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list with one object per run.")
 @click.pass_context
 def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
-    """List the runs under FOLDER (default: runs/), under a URL, or of a script by its name."""
+    """List the runs under FOLDER (default: runs/).
+
+    FOLDER can also be a URL, or the name of a script, to list the runs of this script.
+    """
     found = list(_statuses(context, folder))
     if as_json:
         tell_json([counted(status) for status in found])

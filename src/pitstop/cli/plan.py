@@ -31,11 +31,11 @@ _NOT_COVERED = (
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
 def plan(context: click.Context, *, as_json: bool, command: tuple[str, ...]) -> None:
-    """Measure what memory the training steps of COMMAND need, and say which batch fits.
+    """Measure the memory of a step, and find the batch that fits.
 
     Runs COMMAND in this folder up to its first training, trains some steps with its batch and,
-    while that is safe, a few with larger batches, and ends it.  The training is not saved, but
-    what the script does before it takes effect.  The script sees PITSTOP_DRILL=1.
+    while that is safe, a few with larger batches, and ends it.  The training is not saved.
+    Files that the script writes before the training remain.  The script sees PITSTOP_DRILL=1.
     """
     find_program(command)
     made = make_plan(command, {**os.environ, ENV_DRILL: "1"}, say)

@@ -24,9 +24,10 @@ from pitstop.supervisor.status import Status, place_text, rate_text, replay_text
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: bool) -> None:
-    """Show the progress of RUN, a folder or the URL of a mirror; for a launch, of each member.
+    """Show the progress of RUN; for a launch, of each member.
 
-    Without RUN: the only run under runs/, or all of them.
+    RUN is a folder, or the URL of a mirror.  Without RUN: the only run under runs/,
+    or all of them.
     """
     if (gang := find_gang(run)) is not None:
         _show_members(gang, as_json=as_json)

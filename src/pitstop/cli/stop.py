@@ -26,9 +26,10 @@ _Request = Callable[[LiveRun], None]
 @click.option("--after-epoch", is_flag=True, help="Stop at the end of the current epoch.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the run to end.")
 def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> None:
-    """Stop RUN so that it can resume: finish the step, save, exit 75.
+    """Finish the current step of RUN, save it, and stop the run.
 
-    For a launch, this stops all members, the leader first.
+    The run exits with 75, and the same command resumes it.  For a launch, this stops
+    all members, the leader first.
     """
     if now and after_epoch:
         raise UserError("--now and --after-epoch cannot be used together.", "Use only one of them.")

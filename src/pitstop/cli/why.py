@@ -33,7 +33,7 @@ def why(
     attempt: int | None,
     forms: OutputFormats,
 ) -> None:
-    """Explain why RUN stopped: the cause, what to do, and the evidence.
+    """Explain why RUN stopped: cause, advice and evidence.
 
     RUN is a folder, or the URL of a mirror.  For a launch, explains the member
     that failed first, and lists the members that failed because of it.
