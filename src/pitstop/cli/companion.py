@@ -23,7 +23,7 @@ from pitstop.supervisor.supervise import supervise
 
 
 def read_request(text: str) -> RunRequest:
-    """The request of a trainer; `PlaceInvalid` where its URL is no folder's."""
+    """The request of a trainer; raises `PlaceInvalid` if its URL does not name a folder."""
     body = json.loads(text)
     place = parse(body["run_dir"]) if is_url(body["run_dir"]) else None
     return RunRequest(

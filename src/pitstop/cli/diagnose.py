@@ -48,7 +48,7 @@ def diagnose(
 
 
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
-    """A shell tells of a signal by an exit code above 128."""
+    """The exit code and the signal; a shell reports a signal as an exit code above 128."""
     numbers = {each.value for each in signal.Signals}
     if exit_code is None or exit_code - EXIT_SIGNALLED not in numbers:
         return exit_code, signal_name

@@ -11,7 +11,7 @@ _LAST_STANDARD = 2
 
 
 def open_standard() -> None:
-    """Opens /dev/null where a standard descriptor is closed: no file may take its number."""
+    """Opens /dev/null for each closed standard descriptor, so that no file gets its number."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD:
         os.set_inheritable(fd, True)
     os.close(fd)

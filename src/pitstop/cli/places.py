@@ -16,12 +16,12 @@ from pitstop.remote.place import RemotePlace, is_url, parse
 
 
 class _CompletedType(click.ParamType[Any]):
-    """A type whose words a shell completes."""
+    """A type whose values a shell completes."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The runs below runs/ that the word may become, else a folder."""
+        """The runs below runs/ that begin with the word; without any, folders."""
         from pitstop.store.run_folder import find_runs
         from pitstop.supervisor.runs.choice import RUNS
 

@@ -62,7 +62,7 @@ def _nearest(key: str, options: Mapping[str, click.Option]) -> str:
 
 
 def _checked(command: click.Command, option: click.Option, key: str, value: Any) -> Any:
-    """As the command line would give it: a truth for a flag, else words."""
+    """The value as the command line gives it: a bool for a flag, else strings."""
     context = click.Context(command, resilient_parsing=True)
     words: list[str] = []
     if option.is_flag and not isinstance(value, bool):

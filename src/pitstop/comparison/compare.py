@@ -113,7 +113,7 @@ def weights_differ_alone(found: Comparison) -> Reason | None:
 
 
 def only_state_differs(found: Comparison) -> Reason | None:
-    """What was trained agrees, and the next steps would not."""
+    """The trained variables agree, but the next steps would differ."""
     checkpoint = found.checkpoint
     if found.step or checkpoint is None or checkpoint.tensors or not checkpoint.decisive:
         return None
@@ -247,7 +247,7 @@ def _differing_tensors(one: Saved, other: Saved) -> list[str]:
 
 
 def _discarded(one: Saved, other: Saved) -> list[str]:
-    """Variables that one run alone still held, where all others are equal."""
+    """Variables that only one of the runs still held, if all others are equal."""
     names = [] if _differing_tensors(one, other) else one.tensors.keys() ^ other.tensors.keys()
     return [f"{name} (of a discarded model)" for name in sorted(names)]
 

@@ -31,7 +31,7 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
 
 
 def _in_time(links: list[ChainLink]) -> list[ChainLink]:
-    """Each once, in order; what was found out afterwards was there before all, and stands first."""
+    """Each link once, in order of time; what was found out after the end comes first."""
     first: dict[str, ChainLink] = {}
     for link in sorted(links, key=lambda link: link.time_seconds or 0.0):
         first.setdefault(link.text, link)
@@ -39,7 +39,7 @@ def _in_time(links: list[ChainLink]) -> list[ChainLink]:
 
 
 def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
-    """Kills for memory; a worker's stands where its death was heard of."""
+    """Kills for memory; the kill of a worker has the time at which its end was noticed."""
     ended = next(
         (each for each in evidence.entries if isinstance(each.event, events.TrainerExited)), None
     )

@@ -265,7 +265,7 @@ def _findings(evidence: Evidence) -> list[Finding]:
 
 
 def rank(findings: list[Finding]) -> list[Finding]:
-    """The likeliest first, one of each cause, none that a more specific one contains."""
+    """The most likely first, one for each cause, none that a more specific one contains."""
     likely = {finding.cause for finding in findings if finding.confidence >= _LIKELY}
     kept = [each for each in findings if not YIELDS_TO.get(each.cause, frozenset()) & likely]
     best: dict[CauseId, Finding] = {}

@@ -24,7 +24,7 @@ _STOPPED_BY = {
 
 
 class MarkKind(StrEnum):
-    """What sort of thing happened; each has a sign of its own."""
+    """The kind of a mark in a timeline; each kind has its own sign."""
 
     CHECKPOINT = "checkpoint"
     RESUME = "resume"
@@ -35,7 +35,7 @@ class MarkKind(StrEnum):
 
 
 def news_of(event: events.Event) -> tuple[MarkKind | None, str]:
-    """Its kind, if a timeline shows it, and what happened; empty where it is no news."""
+    """The kind of mark, if a timeline shows the event, and its text; empty for other events."""
     kind, words = _BY_EVENT.get(type(event), (None, None))
     return kind, words(event) if words else ""
 

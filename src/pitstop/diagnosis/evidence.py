@@ -31,7 +31,7 @@ _LEAST_SECONDS = 180.0
 
 
 class MemoryUse(Frozen):
-    """What the processes of the command occupied, and what more there was."""
+    """The memory that the processes of the command used, and its limit."""
 
     # `first`, `last`: bytes, at the beginning and at the end
     first: float
@@ -54,12 +54,12 @@ class MemoryUse(Frozen):
 
     @property
     def is_ample(self) -> bool:
-        """So much was left that nobody needs to kill for it."""
+        """Whether so much was left that nothing had to be killed for it."""
         return self.left_share is not None and self.left_share > _AMPLE_SHARE
 
     @property
     def is_growing(self) -> bool:
-        """It rose by a good part, and was still rising fast in the end."""
+        """Whether the use grew much, and was still growing fast at the end."""
         least = _LEAK_SHARE_PER_MINUTE * (self.limit_bytes or self.last)
         rises = self.per_second * _SECONDS_PER_MINUTE > least
         return (
@@ -85,7 +85,7 @@ class MemoryUse(Frozen):
 
 
 class FlightRecord(Frozen):
-    """What was seen: nothing, where there is no record of it; `gpus` as they were at the end."""
+    """What the flight recorder saw, empty without a record; `gpus`: at the end."""
 
     memory: MemoryUse | None = None
     gpus: tuple[GpuSample, ...] = ()
@@ -141,7 +141,7 @@ class Evidence(Frozen):
 
     @property
     def is_bare_log(self) -> bool:
-        """Nothing was recorded but what a script printed, and perhaps how it ended."""
+        """Whether only the output of a script is known, and perhaps how it ended."""
         return not self.attempt and len(self.entries) <= (1 if self.exit else 0)
 
     @cached_property
@@ -209,7 +209,7 @@ class Evidence(Frozen):
 
     @cached_property
     def raised(self) -> Raised | None:
-        """What ended the script; a printed one only where nothing else explains the end."""
+        """What ended the script; a printed exception only if nothing else explains the end."""
         event = self.last(events.ExceptionRaised)
         if event:
             told = parse(event.traceback).tracebacks
@@ -245,12 +245,12 @@ class Evidence(Frozen):
 
     @property
     def kernel_lines(self) -> tuple[str, ...]:
-        """What the kernel log said of the run; nothing too when it could not be read."""
+        """Lines of the kernel log about the run; none either if it could not be read."""
         return tuple(self.exit.kernel_lines or ()) if self.exit else ()
 
     @property
     def numbers_differ(self) -> bool:
-        """The kernel log counts processes otherwise: the run is in a pid namespace."""
+        """Whether the run is in a pid namespace: the kernel log has other process ids."""
         return self.exit is not None and OTHER_PID_NUMBERS in self.exit.missing
 
     @property

@@ -135,7 +135,7 @@ def said_in(message: str) -> str:
 
 
 def telling_lines(message: str) -> list[str]:
-    """The lines of a message without those that only tell where it was; all where none is left."""
+    """The lines of a message without those that only say where; all of them if none is left."""
     lines = [line for line in message.splitlines() if line.strip()]
     return [line for line in lines if not _SAYS_WHERE.match(line)] or lines
 
@@ -175,7 +175,7 @@ def from_event(event: ExceptionRaised) -> Raised:
 
 
 def frame_of_ours(raised: Raised) -> Frame | None:
-    """Pitstop's frame that an exception came out of, be it by the standard library; else None."""
+    """Pitstop's frame that raised the exception, also through the standard library; else None."""
     if raised.module.partition(".")[0] == "pitstop":
         return None  # meant for the user, and says what to do
     others = (each for each in reversed(raised.frames) if not _STANDARD.search(each.posix_path))

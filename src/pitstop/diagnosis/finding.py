@@ -60,7 +60,7 @@ class Finding(Frozen):
 
     @property
     def page(self) -> str:
-        """Where the documentation tells of the cause; a path in the repository."""
+        """The path in the repository of the documentation of the cause."""
         return f"docs/causes.md#{self.cause}"
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -92,7 +92,7 @@ class Diagnosis(Frozen):
 
     @property
     def tone(self) -> str:
-        """The state, or "doubtful" of a run that completed and is of little use."""
+        """The state; "doubtful" for a run that completed but is of little use."""
         is_doubtful = self.finding is not None and self.finding.cause in _OF_LITTLE_USE
         return "doubtful" if self.state == "completed" and is_doubtful else self.state
 

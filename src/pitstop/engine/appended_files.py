@@ -57,7 +57,7 @@ class AppendedFiles:
         self.is_resumed = False  # an earlier attempt has trained
 
     def watch(self, attempt_dir: Path | None) -> None:
-        """Hears of them from now on; `attempt_dir` tells of those of earlier attempts."""
+        """Notes such files from now on; `attempt_dir` lists those of earlier attempts."""
         self._pid = os.getpid()
         if attempt_dir is not None:
             self._record = attempt_dir / APPENDED_FILE
@@ -186,7 +186,7 @@ class AppendedFiles:
         return self.skips
 
     def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
-        """What comes next of what earlier attempts have appended."""
+        """The next bytes that earlier attempts have appended."""
         count = min(most_bytes, _MOST_BYTES, file.earlier_bytes - file.repeated_bytes)
         return file_access.read(path, count, file.repeated_bytes)[0]
 

@@ -17,7 +17,7 @@ _handlers: dict[str, list[AuditHandler]] = {}
 
 
 def subscribe(events: Iterable[str], handler: AuditHandler) -> None:
-    """Once for each handler, however often it is said."""
+    """Adds a handler once, also if it is called again."""
     if not _handlers:
         sys.addaudithook(_hook)
     for event in events:

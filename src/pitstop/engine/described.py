@@ -37,7 +37,7 @@ _PIECES = 4096
 
 
 def describe(value: Any, most_items: int = _MOST_ITEMS, whole_bytes: int = _WHOLE_BYTES) -> str:
-    """Of longer collections so many items, spread over all; of larger arrays some rows."""
+    """The value as text: `most_items` of the items of a collection, some rows of a large array."""
     text = _Description(most_items, whole_bytes).of(value, _MOST_DEPTH)
     if len(text) <= _MOST_CHARACTERS:
         return text
@@ -92,7 +92,7 @@ def plain_attributes(value: Any) -> dict[str, Any]:
 
 
 def _without_hosts(text: str, config: str) -> str:
-    """Puts the task in the place of each address in this TF_CONFIG."""
+    """Replaces each address of this TF_CONFIG by its task."""
     for task, address in _addresses(config) if config else ():
         text = text.replace(address, task)
     return text
@@ -107,7 +107,7 @@ def _addresses(config: str) -> tuple[tuple[str, str], ...]:
 
 
 class _Description:
-    """One description: remembers what it is in, since objects may lead back to themselves."""
+    """One description; remembers the objects around the present one: they can be in a cycle."""
 
     def __init__(self, most_items: int, whole_bytes: int) -> None:
         self._most_items, self._whole_bytes = most_items, whole_bytes
@@ -186,7 +186,7 @@ class _Description:
 
 
 def code_digest(code: types.CodeType) -> str:
-    """Of the code of a function, without its place in the file."""
+    """Digest of the code of a function, without its place in the file."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     plain = (each for each in code.co_consts if not isinstance(each, types.CodeType))
     # Each process has another order of a set.
@@ -209,7 +209,7 @@ def _config(value: Any) -> Any:
 
 
 def digest_of(array: NDArray[np.generic], whole_bytes: int = _WHOLE_BYTES) -> str:
-    """Of its type, shape and values: of objects their text, of a large array some thousand rows."""
+    """Digest of type, shape and values: text of objects, some thousand rows of a large array."""
     digest = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=8)
     if array.nbytes > whole_bytes and array.ndim:
         most = max(1, whole_bytes * array.shape[0] // array.nbytes)

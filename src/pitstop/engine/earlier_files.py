@@ -156,7 +156,7 @@ class EarlierFiles:
             self._creates(os.fsdecode(path))
 
     def _creates(self, path: str) -> None:
-        """What must not be there gives way where a step creates it again."""
+        """Removes a path that an earlier attempt created, if a step is about to create it again."""
         path = os.path.abspath(path)  # noqa: PTH100
         if CREATED.repeats(path, self._since_seconds):
             with contextlib.suppress(OSError):
@@ -165,7 +165,7 @@ class EarlierFiles:
             CREATED.note(path)
 
     def _removes(self, path: str, *, is_folder: bool) -> None:
-        """What a step removes again is there again."""
+        """Makes a path that an earlier attempt removed, if a step is about to remove it again."""
         if not os.path.lexists(path) and REMOVED.repeats(path, self._since_seconds):
             with contextlib.suppress(OSError):
                 Path(path).mkdir() if is_folder else Path(path).touch()

@@ -27,7 +27,7 @@ _P = ParamSpec("_P")
 
 
 class Watched(Protocol):
-    """The part of the session that hears of failures."""
+    """The part of the session that is told of failures."""
 
     attempt_dir: Path
 

@@ -37,7 +37,7 @@ def size_bytes(path: str) -> int:
 
 
 def replace_end(path: str, offset_bytes: int, content: bytes) -> None:
-    """Makes this what is in a file from there on; raises `OSError`."""
+    """Replaces the content of a file from this offset on; raises `OSError`."""
     with open(path, "r+b") as file:  # noqa: PTH123  see `is_own_look`
         file.seek(offset_bytes)
         file.write(content)
@@ -45,7 +45,7 @@ def replace_end(path: str, offset_bytes: int, content: bytes) -> None:
 
 
 def make(path: str, content: bytes, changed_seconds: float) -> None:
-    """Makes a file, and its folders, as it was; raises `OSError`."""
+    """Makes a file, and its folders, with this content and time; raises `OSError`."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with open(path, "xb") as file:  # noqa: PTH123  see `is_own_look`
         file.write(content)
@@ -89,7 +89,7 @@ def opened() -> set[str]:
 
 
 def is_opened_by_script(frame: types.FrameType | None) -> bool:
-    """Whether it is no import, no framework and not Pitstop: these see to their own files."""
+    """Whether the script opens the file, and no import, no framework and not Pitstop."""
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         return False
     # Loaded where a training runs; each Python process of a run loads this module.

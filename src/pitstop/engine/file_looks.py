@@ -55,7 +55,7 @@ class FileLooks:
     def watching(
         self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
     ) -> Callable[..., _T]:
-        """The same function, whose looks at paths are noted; `paths_of` says which paths."""
+        """The same function; notes the paths that it looks at, which `paths_of` finds."""
 
         @functools.wraps(original)
         def look(path: Any, *arguments: Any, **options: Any) -> _T:

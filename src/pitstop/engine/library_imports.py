@@ -24,7 +24,7 @@ _SET_BY_THEM = frozenset(
 
 
 class LibraryImports:
-    """Whether the libraries came to a process as it began: they read variables and CPUs then."""
+    """Whether variables and CPUs, which libraries read at their import, are as at the start."""
 
     def __init__(self) -> None:
         self._began = _conditions()

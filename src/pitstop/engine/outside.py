@@ -17,7 +17,7 @@ _SETS = "the training sets environment variables ({}), which are not restored; u
 
 
 class Outside:
-    """Notes it while one training runs."""
+    """Notes draws from the system and changed environment variables while a training runs."""
 
     def __init__(self) -> None:
         self._doubt: Callable[[str], None] | None = None

@@ -53,7 +53,7 @@ def held_by_callers() -> dict[str, str]:
 
 
 def process_name() -> str:
-    """That `multiprocessing` gave it, in the order of making; empty where it made none."""
+    """The name that `multiprocessing` gave this process; empty for other processes."""
     made_by = sys.modules.get("multiprocessing.process")
     if made_by is None or made_by.parent_process() is None:
         return ""

@@ -35,7 +35,7 @@ _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 
 
 def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
-    """Of the code that these lead to; and digests of the environment variables that it reads."""
+    """Digest of the code that these lead to; digests of the environment variables that it reads."""
     walk = _Walk(whole_modules=False)
     for root in roots:
         walk.reach(getattr(root, "__name__", type(root).__name__), root)

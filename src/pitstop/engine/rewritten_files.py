@@ -18,7 +18,7 @@ _LARGEST_BYTES = 1 << 16
 
 
 class RewrittenFiles:
-    """Those that were written last; after a restore, those that the script has not opened yet."""
+    """The files written last; after a restore, those that the script has not opened yet."""
 
     def __init__(self) -> None:
         self.trains = False

@@ -13,7 +13,7 @@ _REASON = "nvmlClocksThrottleReason"
 
 
 def load() -> ModuleType | None:
-    """The library, ready for use; None where it is not installed or finds no driver."""
+    """The NVML library, ready for use; None if it is not installed or finds no driver."""
     try:
         library = importlib.import_module("pynvml")
     except ImportError:

@@ -176,7 +176,7 @@ class _Autoload:
             end_process(LeavesScript(self._exit_code))
 
     def watch_estimators(self) -> None:
-        """They have been imported, by TensorFlow 2.15 when a script asks for them first."""
+        """Watches Estimators once imported; TensorFlow 2.15 imports them at their first use."""
         from pitstop.tensorflow import estimators
 
         estimators.watch(self._supervisor())

@@ -22,7 +22,7 @@ def seed_python() -> None:
 
 
 def seed_numpy() -> None:
-    """The global stream, and what generators without a seed ask for theirs."""
+    """Seeds the global stream, and the source of seeds for generators without one."""
     numpy_random = sys.modules["numpy.random"]
     words = [entropy.bits("numpy", _WORD_BITS) for _ in range(_SEED_BITS // _WORD_BITS)]
     numpy_random.seed(words)

@@ -95,7 +95,7 @@ def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def moving_settings_of(model: Any, callbacks: Any) -> dict[str, str]:
-    """Those that objects hold, which a training may change."""
+    """The settings that objects hold, and that a training may change."""
     return {
         **_optimizer(model),
         **{name: describe(value) for name, value in compiled_with(model).items()},

@@ -301,7 +301,7 @@ def begin_late_shuffles(
 
 
 def _variables_of(dataset: Any, data: Any) -> list[Any]:
-    """Those of a pipeline's functions, and the seeds that other code of an input leads to."""
+    """Variables of a pipeline's functions, and the seeds that other code of an input leads to."""
     owners = (tf.Variable, tf.random.Generator, *kinds("layers.Layer", "random.SeedGenerator"))
     found = [*stage_functions.variables_of(dataset)]
     for owner in reachable.find_used(data, owners, is_part_of_an_input):

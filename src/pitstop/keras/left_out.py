@@ -61,7 +61,7 @@ def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
 
 
 def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
-    """Behind a step of those in which a number went bad: is a weight not finite now?"""
+    """Reports a weight that is not finite, after one of the steps in which a number became bad."""
     private = private_of(run.model)
     for each in run.model.trainable_weights:
         found = look(private.path_of(each), private.value_of(each))

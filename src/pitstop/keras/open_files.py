@@ -64,7 +64,7 @@ def _leads_to_files(kind: type) -> bool:
 
 
 def _is_at_end(file: Any) -> bool:
-    """Not one that is written by place, and none that is only called like a file."""
+    """Whether writes to it append: not if it is written by place, or is not a real file."""
     if not Path(file.name).is_file():
         return False
     return _appends(file) or _size_of(file) == os.lseek(file.fileno(), 0, os.SEEK_CUR)
@@ -75,7 +75,7 @@ def _appends(file: Any) -> bool:
 
 
 def _logs(callbacks: list[Any], others: list[Any]) -> list[tuple[str, Any]]:
-    """All of them, by the attribute of a callback that holds one."""
+    """All log files, each with the attribute of the callback that holds it."""
     held = [pair for each in callbacks for pair in vars(each).items() if _is_log(pair[1])]
     known = [file for _, file in held]
     mine = [each for each in others if each not in known and _is_log(each) and _is_at_end(each)]

@@ -88,7 +88,7 @@ def _moved(name: str) -> UnsupportedVersion:
 
 
 def warn_as_keras() -> None:
-    """Lets the epoch iterator warn as if nobody stood in between: for the line of Keras."""
+    """Makes the epoch iterator's warning name the line of Keras, not one of Pitstop."""
 
     def warn(original: Callable[[Any], None], iterator: Any) -> None:
         with warnings.catch_warnings(record=True) as caught:

@@ -28,7 +28,7 @@ _SHARED = (
 
 
 class ReadAhead:
-    """Remembers it for the trainings of one process."""
+    """Remembers, for the later trainings of a process, what an input has read ahead."""
 
     def __init__(self) -> None:
         self._generators: weakref.WeakSet[Any] = weakref.WeakSet()

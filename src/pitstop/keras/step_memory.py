@@ -112,7 +112,7 @@ def _repeated(run: FitRun, batch: Any, records: int) -> Any:
 
 @tf.autograph.experimental.do_not_convert
 def _sized(parts: tuple[Any, ...], spec: Any) -> Any:
-    """Of any size where the script's batch may have any: the step is not traced again."""
+    """Leaves the size open where the script's batch does, so that the step is not traced again."""
 
     def sized(tensor: Any, given: Any) -> Any:
         if tensor is None or not given.shape.rank or given.shape[0] is not None:

@@ -18,7 +18,7 @@ class ShapeChanged(UserError):
 
 
 def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice:
-    """As `runs.choice.choose`, of a launch."""
+    """The folder of a launch, chosen as by `runs.choice.choose`."""
     now, name = admission.present_command(command), run_name(command)
     with alone(root):
         for gang in gangs(root, name):

@@ -209,7 +209,7 @@ class MemberProcess:
         return self.end
 
     def _record_suspension(self) -> None:
-        """Its own processes cannot: all were killed while they were suspended."""
+        """Records what the member cannot: it was killed while it was suspended."""
         path = self.member.run_dir / JOURNAL_FILE
         attempts = [each.attempt for each in journal.read(path).entries]
         message = "The run was suspended, and was killed because another member had ended."

@@ -119,7 +119,7 @@ class _Launcher:
             self._dismiss()
 
     def end_all(self) -> None:
-        """Nothing that came out of the members stays: what still saves has some time for it."""
+        """Ends all processes that the members started; those that still save get some time."""
         for each in self._living:
             each.send(signal.SIGTERM)
         give_up_at = time.monotonic() + self._request.grace_seconds + _SAVE_SECONDS
@@ -140,7 +140,7 @@ class _Launcher:
                 each.send(received.signal)
 
     def _suspend(self) -> None:
-        """As Ctrl-Z would have; all go on together."""
+        """Suspends all members, as Ctrl-Z would; all continue together."""
         own_process.send(signal.SIGTSTP, [each.pid for each in self._living])
         give_up_at = time.monotonic() + _SUSPEND_SECONDS
         while time.monotonic() < give_up_at and any(is_running(e.pid) for e in self._living):

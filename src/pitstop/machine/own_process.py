@@ -83,7 +83,7 @@ def age_ns() -> int:
 
 
 def send(number: signal.Signals, pids: Collection[int]) -> None:
-    """To each; those that are gone by then, or another user's, are passed over."""
+    """Signals each process; skips those that are gone, or belong to another user."""
     for pid in pids:
         # Of another user: what the script has started with sudo.
         with contextlib.suppress(ProcessLookupError, PermissionError):

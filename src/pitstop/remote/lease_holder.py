@@ -226,5 +226,5 @@ def _waiting_line(url: str, found: Lease) -> str:
 
 
 def _now_seconds() -> float:
-    """Of a clock that goes on while the machine is suspended."""
+    """The time of a clock that goes on while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

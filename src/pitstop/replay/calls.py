@@ -72,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True)
 class FunctionCall(Call):
-    """Of a `tf.function`."""
+    """A call of a `tf.function`."""
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class MethodCall(Call):
-    """Of one of `METHODS`."""
+    """A call of one of `METHODS`."""
 
     @property
     def feeds_itself(self) -> bool:

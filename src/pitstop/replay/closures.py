@@ -40,7 +40,7 @@ class AnsweredValue(tf.distribute.coordinator.RemoteValue):
 
 
 class Closures:
-    """Those of a loop, numbered as they were scheduled since its first."""
+    """The closures of a loop, numbered in the order in which they were scheduled."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -92,7 +92,7 @@ class Closures:
 
 @dataclass(frozen=True, kw_only=True)
 class ClosureCall(FunctionCall):
-    """Of `schedule`: a `tf.function` that a coordinator has a worker run."""
+    """A call of `schedule`: a coordinator has a worker run a `tf.function`."""
 
     closures: Closures
 

@@ -9,7 +9,7 @@ from pitstop.engine.leaving import flush_output
 
 
 class MutedOutput:
-    """Leads stdout and stderr to nowhere, by descriptor: libraries print too."""
+    """Discards stdout and stderr, by descriptor, since libraries print too."""
 
     def __init__(self) -> None:
         self._kept: dict[int, int] = {}

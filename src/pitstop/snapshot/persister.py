@@ -134,7 +134,7 @@ class Persister:
         self._report(events.NonFiniteWeights(committed.step, committed.non_finite, finite_step))
 
     def _report(self, event: events.Event) -> None:
-        """One journal, one writer: ours only once the supervisor is gone."""
+        """The supervisor writes the journal; this process writes it if the supervisor is gone."""
         if not self._orphaned:
             try:
                 self._connection.send(messages.EventReport(events.to_record(event)))

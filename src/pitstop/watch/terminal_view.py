@@ -36,7 +36,7 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 class BrailleCanvas:
-    """So many characters; each has the number of the line that was drawn through it last."""
+    """A canvas of characters; each has the number of the line that was drawn through it last."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -215,7 +215,7 @@ class TerminalView:
         return Group(table, self._foot(_LIST_HELP))
 
     def press(self, key: str) -> bool:
-        """Obeys a key; whether to go on."""
+        """Does what a key asks for; returns whether to go on."""
         names = list(self._list.statuses())
         if key == "q" and (self._is_one_run or not self._shows_run):
             return False

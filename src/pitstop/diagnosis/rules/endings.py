@@ -128,13 +128,13 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
 
 
 def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
-    """Whether an exception had left the script before: then it did not get out of its exit."""
+    """Whether an exception had left the script before the request: then its exit did not end."""
     before = [entry.event for entry in evidence.entries]
     return any(isinstance(each, events.ExceptionRaised) for each in before[: before.index(stop)])
 
 
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
-    """The attempt stopped as one that was asked to, and nothing says who asked."""
+    """The attempt stopped as if on request, but nothing shows who requested it."""
     by_nan = any(each.source == "nan" for each in evidence.all(StopRequested))
     is_released = evidence.last(events.MemberReleased) is not None
     if evidence.state != "stopped" or evidence.stop is not None or by_nan or is_released:

@@ -1,4 +1,4 @@
-"""Losses that are no numbers any more."""
+"""Losses that became NaN or infinite."""
 
 import math
 import re

@@ -121,7 +121,7 @@ def _of_framework(value: Any) -> str | None:
 
 
 def _of_fields(value: Any) -> str | None:
-    """Of the plain fields of an object, another of which cannot be pickled."""
+    """Fingerprint of the plain fields of an object that has a field that cannot be pickled."""
     plain = {name: each for name, each in dict_of(value).items() if isinstance(each, _VALUES)}
     return _pickled(plain) if plain else None
 
@@ -143,7 +143,7 @@ def _of_answer(value: Any) -> str | None:
 
 
 def _jobs_of(value: Any) -> str | None:
-    """How much was given to other processes, each of which may keep state."""
+    """Fingerprint of what was given to other processes, which may keep state."""
     if hasattr(value, "recv_bytes"):
         return _moved()
     pools = sys.modules.get("multiprocessing.pool")
@@ -154,13 +154,13 @@ def _jobs_of(value: Any) -> str | None:
 
 
 def _of_process(process: subprocess.Popen[Any]) -> str | None:
-    """Nobody knows where one is that the script still reads from or writes to."""
+    """Always another one for a process that the script still reads from or writes to."""
     is_piped = process.returncode is None and (process.stdin or process.stdout)
     return _moved() if is_piped else None
 
 
 def _of_database(connection: Any) -> str | None:
-    """How often one in memory was changed; one in a file is known by its file."""
+    """How often a database in memory was changed; one in a file is known by its file."""
     cursor = connection.cursor()
     cursor.row_factory = None
     files = [row[2] for row in cursor.execute("pragma database_list")]

@@ -74,7 +74,7 @@ class _Started(Frozen):
 
 
 class Spare:
-    """At most one: started while an attempt trains, and used by the next one."""
+    """At most one spare process: started while an attempt trains, and used by the next one."""
 
     def __init__(self, program: str, signal_mask: frozenset[signal.Signals]) -> None:
         self._program = program

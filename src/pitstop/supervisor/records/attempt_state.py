@@ -57,24 +57,24 @@ class AttemptState(Frozen):
 
     @property
     def serves(self) -> bool:
-        """What runs is a server of a cluster, which never ends by itself."""
+        """Whether the process is a server of a cluster, which never ends by itself."""
         return self.role is not None and self.role.role == "server"
 
     @property
     def is_idle(self) -> bool:
-        """A server, or a member whose script has not failed and of which no steps are seen."""
+        """Whether it is a server, or a member that has not failed and shows no steps."""
         return self.serves or (
             self.role is not None and self.role.role == "member" and not self.raised
         )
 
     @property
     def saves_itself(self) -> bool:
-        """What runs trains in a session of TensorFlow's, which saves by itself, or not at all."""
+        """Whether it trains in a session of TensorFlow's, which saves by itself, or not at all."""
         return self.role is not None and self.role.role in ("monitored_session", "session")
 
     @property
     def ends_as_released(self) -> bool:
-        """It has nothing of its own to go on from, and ends as the leader of its cluster has."""
+        """Whether it has no state of its own, and ends as the leader of its cluster ended."""
         evaluates = self.role is not None and self.role.role == EVALUATOR
         # Who trains is released from a training that has completed if it has not begun, or has
         # come to its own end.
@@ -84,7 +84,7 @@ class AttemptState(Frozen):
 
     @property
     def saves_nothing(self) -> bool:
-        """What runs is a part of a cluster, or not instrumented, and there is no checkpoint."""
+        """Whether it is a part of a cluster or not instrumented, and has no checkpoint."""
         unsaved = self.role is not None or self.uninstrumented
         return unsaved and self.checkpoint_step is None and not self.trainer_stopped
 

@@ -248,7 +248,7 @@ def hash_seed(
 
 
 class EditedFiles(Frozen):
-    """Those since the last attempt, and a digest of all edits so far; empty for none."""
+    """The edits since the last attempt, and a digest of all edits so far; empty for none."""
 
     since_last: tuple[EnvironmentChanged, ...] = ()
     digest: str = ""

@@ -111,7 +111,7 @@ def _children(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """While nobody else makes a run below `root`; or raises `RunFolderUnwritable`."""
+    """Keeps others from making a run below `root` meanwhile; raises `RunFolderUnwritable`."""
     with explained(f"The folder {root} cannot be used", RunFolderUnwritable):
         root.mkdir(parents=True, exist_ok=True)
         fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
