@@ -237,7 +237,7 @@ class EarlierFiles:
         path = os.path.abspath(path)  # noqa: PTH100
         is_earlier = 0 < file_access.changed_seconds(path) < self._started_seconds
         is_left = is_earlier and not file_access.is_code(path)
-        if is_left and self._doubt is None and path not in self._contents:
+        if is_left and not REWRITTEN.trains and path not in self._contents:
             left_bytes = _MOST_KEPT_BYTES - sum(map(len, self._contents.values()))
             if 0 <= file_access.read(path, 0)[1] <= left_bytes:
                 self._contents[path] = file_access.read(path, left_bytes)[0]
