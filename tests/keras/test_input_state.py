@@ -649,3 +649,15 @@ def test_seeds_of_layers_that_python_code_calls_are_put_back() -> None:
     assert resumed.moved_variables() == []
     assert next(again) == expected
     assert len(resumed.moved_variables()) == 1
+
+
+def test_a_layer_that_python_code_calls_may_have_no_variables() -> None:
+    scale = keras.layers.Rescaling(1 / 255)
+
+    def rows() -> Iterator[Any]:
+        while True:
+            yield scale(np.ones(3))
+
+    state = InputState(native=False, by_replay=True, data=rows())
+    state.creating({})
+    assert state.variables == []

@@ -305,8 +305,10 @@ def _variables_of(dataset: Any, data: Any) -> list[Any]:
     owners = (tf.Variable, tf.random.Generator, *kinds("layers.Layer", "random.SeedGenerator"))
     found = [*stage_functions.variables_of(dataset)]
     for owner in reachable.find_used(data, owners, is_part_of_an_input):
-        is_variable = isinstance(owner, tf.Variable)
-        held = [owner] if is_variable else getattr(owner, "variables", None) or [owner.state]
+        if isinstance(owner, tf.Variable):
+            held = [owner]
+        else:
+            held = owner.variables if hasattr(owner, "variables") else [owner.state]
         plain = [each if isinstance(each, tf.Variable) else each.value for each in held]
         found += [each for each in plain if _is_seed(each)]
     return list({id(variable): variable for variable in found}.values())
