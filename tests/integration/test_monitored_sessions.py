@@ -168,6 +168,7 @@ def test_one_run_of_all_tasks_stops_the_chief_whose_worker_opened_its_session_be
     saved = run.last(ScriptSaved).step
     assert saved == run.last(TrainerStopped).step
     assert f"resumes after step {saved}" in " ".join(run.why()["advice"])
+    assert not run.events(StopDeadlinePassed)
 
 
 @needs_root

@@ -20,6 +20,8 @@ with Path("worker.log").open("wb") as log:
 while form == "monitored" and b"opens" not in Path("worker.log").read_bytes():
     time.sleep(0.1)
 code = subprocess.call([*words, "worker", "0"])
+if form == "monitored":
+    worker.wait()
 server.kill()
 worker.kill()
 sys.exit(code)

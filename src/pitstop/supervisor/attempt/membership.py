@@ -1,6 +1,7 @@
 """The run's part in a cluster, while an attempt is under way."""
 
 import math
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pitstop.cluster.roster import STORES, SUSPENDED
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
+from pitstop.machine import own_process
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import Frozen
 from pitstop.supervisor.attempt.plan import AttemptResources
@@ -19,6 +21,7 @@ from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
+from pitstop.supervisor.processes import family
 from pitstop.supervisor.records import notices
 
 _WORKERS_SECONDS = 10.0  # for the other members that train, before the leader saves
@@ -67,6 +70,7 @@ class Membership:
         self._workers_until_seconds: float | None = None
         self._lost: _LostMember | None = None
         self._suspended_since: float | None = None
+        self._pids: set[int] = set()  # of all tasks that this run has started
 
     def begin(self) -> None:
         if self._cluster.part is not None and not self._watched:
@@ -75,6 +79,7 @@ class Membership:
             self._resources.event_loop.watch(self._cluster.part, lambda: self._tell(heard()))
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
+        self._pids.add(asked.event.pid)
         try:
             spec, task = ClusterSpec.from_json(asked.cluster), Task.parse(asked.event.task)
         except ValueError:
@@ -85,6 +90,7 @@ class Membership:
             self.begin()
 
     def tick(self) -> Iterator[Occurrence]:
+        self._end_other_tasks()
         awaited = self._resources.attempt_state.saves_itself and self._workers_until_seconds is None
         if awaited and self._desk.awaits_release(self._trainers.watched_pid):
             # It has seen a stop that this run was not asked for, such as the script's own.
@@ -102,6 +108,13 @@ class Membership:
             yield from self._end_without_member()
             yield from self._end_suspended()
             yield from self._end_without_leader()
+
+    def _end_other_tasks(self) -> None:
+        """When the task that saves has stopped: the others would train on, or wait for it."""
+        if self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at:
+            there = self._pids.intersection(family.living_descendants(()))
+            own_process.send(signal.SIGTERM, there - {self._trainers.slot.pid})
+            self._pids.clear()
 
     def _end_without_member(self) -> Iterator[Occurrence]:
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
