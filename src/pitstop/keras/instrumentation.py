@@ -46,8 +46,10 @@ class Instrumentation:
                 # `pitstop.start`: this fit is part of a step of the script's loop.
                 self._refused = True
                 return None
+            found, callback_of = computed_with(), stop_training.callback_of
             try:
-                self.training = self._open()
+                session = process_session.open_session(self._socket_path, found, callback_of)
+                self.training = Training(session, found)
             except PeerFault:
                 # Another process of the run trains, or the run is over: this
                 # one goes on as if Pitstop were not there.
@@ -56,11 +58,6 @@ class Instrumentation:
 
     def leaving(self) -> AbstractContextManager[None]:
         return ending_threads()
-
-    def _open(self) -> Training:
-        found = computed_with()
-        session = process_session.open_session(self._socket_path, found, stop_training.callback_of)
-        return Training(session, found)
 
     def _forget(self) -> None:
         # A forked data worker shares the descriptors, not the run; nor does one that trains

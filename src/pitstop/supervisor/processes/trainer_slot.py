@@ -89,7 +89,11 @@ class TrainerSlot:
             refuse(connection, reason)
             return
         yield from self.drain()  # of a process that reports once more
-        self._take(connection, hello)
+        self.connection = connection
+        self.pid = hello.pid
+        self.left_at = None
+        self.welcomed = False
+        self._event_loop.watch(connection, lambda: self._receive(connection))
         yield occurrences.TrainerCameIn(hello.pid)
 
     def welcome(self, points: RestorePoints) -> None:
@@ -112,13 +116,6 @@ class TrainerSlot:
             self.connection.close()
             self.connection = None
             self.left_at = time.monotonic()
-
-    def _take(self, connection: Connection, hello: messages.Hello) -> None:
-        self.connection = connection
-        self.pid = hello.pid
-        self.left_at = None
-        self.welcomed = False
-        self._event_loop.watch(connection, lambda: self._receive(connection))
 
     def _receive(self, connection: Connection) -> Iterator[occurrences.Occurrence]:
         if not (yield from self._hear(connection)):
