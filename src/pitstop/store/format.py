@@ -31,8 +31,8 @@ def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
         raise ValueError(f"its format version {version!r} is unknown")
     if version > _VERSIONS[kind]:
         raise FormatTooNew(
-            f"This {kind} has format version {version}, but this Pitstop reads version "
-            f"{_VERSIONS[kind]}.",
+            f"A file of the run has the format {kind} in version {version}; this Pitstop reads "
+            f"version {_VERSIONS[kind]}.",
             "Upgrade Pitstop to the version that wrote this run.",
         )
     return record
