@@ -168,8 +168,6 @@ class Saved(Frozen):
 
 
 class Resume(Frozen):
-    """Where an attempt went on, and how exactly (see `events.Restored`)."""
-
     step: int
     lost_steps: int
     level: str

@@ -41,8 +41,6 @@ def level_of_members(
 
 
 class Position(Frozen):
-    """Where in the run a cut was made."""
-
     step: int  # training steps completed over the whole run
     fit: int  # the `fit` call, counted from 0
     epoch: int  # the epoch, counted as Keras does

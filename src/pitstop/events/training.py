@@ -83,8 +83,6 @@ class FitRestored(Event):
 
 
 class EpochEnded(Event):
-    """An epoch ended."""
-
     fit: int
     epoch: int
     steps: int  # steps executed; expected_steps: None when unknown
@@ -209,8 +207,6 @@ class ExitCalled(Event):
 
 
 class FitEnded(Event):
-    """`model.fit` returned."""
-
     fit: int
     step: int
     epochs_run: int

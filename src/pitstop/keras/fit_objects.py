@@ -21,8 +21,6 @@ _INPUT_ARRAYS = "input_objects/"
 
 
 class FitObjects:
-    """Follows the script's objects through one `fit`."""
-
     def __init__(self) -> None:
         self._state = ScriptState(KerasLibrary())
         self._input: Saved = {}

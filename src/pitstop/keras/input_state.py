@@ -134,8 +134,6 @@ class FreshIterator(Frozen):
 
 @dataclass
 class InputState:
-    """Follows the training input of one `fit`."""
-
     native: bool  # its iterators can be serialized
     of_arrays: bool = False  # the input consists of arrays, not of a pipeline of the script
     skips: bool = False  # a resume starts after the rows read so far, see `skips_rows`

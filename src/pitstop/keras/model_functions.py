@@ -29,8 +29,6 @@ _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 class ModelFunctions:
-    """Follows the functions of one model, and those of the script around it."""
-
     def __init__(self, model: Any) -> None:
         self._models = {"": model}  # by name; empty for the one of the `fit`
         self._looked_at = -1

@@ -26,8 +26,6 @@ _SET_BY_KERAS = ("built",)
 
 
 class Structure:
-    """Follows a model's make-up through one `fit`."""
-
     def __init__(self, model: Any) -> None:
         self._model = model
         self._private = private_of(model)

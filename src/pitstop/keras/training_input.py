@@ -34,8 +34,6 @@ _SHARED_SHUFFLE = not_exact(
 
 
 class TrainingInput:
-    """Follows Keras' iterator over the training data."""
-
     def __init__(
         self,
         source: Any,

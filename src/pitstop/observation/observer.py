@@ -31,8 +31,6 @@ _LIMITS = {
 
 
 class Observer:
-    """Watches one trainer; begin, sample now and then, end."""
-
     def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
         self._root = root
         self._pids = frozenset({trainer_pid})

@@ -40,8 +40,6 @@ class SnapshotOverwritten(Exception):
 
 
 class _Found(Frozen):
-    """A whole slot: the arena it is in, where, and what it says of itself."""
-
     fd: int
     offset_bytes: int
     head: arena.SlotHead
