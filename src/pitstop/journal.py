@@ -1,7 +1,4 @@
-"""The run's one record: append-only JSON lines.
-
-Each ends in a `crc32` member computed over the bytes before it; what does not check is skipped.
-"""
+"""The run's record: append-only JSON lines, as docs/format.md specifies them."""
 
 import errno
 import json

@@ -1,19 +1,7 @@
-"""The record of every training step: one fixed-size line per step, per attempt.
+"""The record of every training step; the format is specified in docs/format.md ("steps.bin").
 
-`attempts/N/steps.bin` begins with the 8 bytes `PITSTEP1`; then follow records
-of 40 bytes, little endian:
-
-    u64 step        steps completed over the whole run, this one included
-    u32 fit         which `fit` call
-    u32 epoch       as Keras counts
-    f64 loss        as the step returned it; NaN when it returned none
-    f64 time        seconds since the epoch
-    u32 metrics     CRC-32 of all that the step returned, names and exact values
-    u32 reserved    0
-
-The bytes are written without a buffer, so they survive SIGKILL; they are not
-synced, since the checkpoint is what a resume needs.  Two runs that did the same
-have the same losses and metrics at every step.
+The bytes are written without a buffer, so they survive SIGKILL.  They are not synced, because a
+resume needs only the checkpoint.
 """
 
 import os
@@ -36,8 +24,6 @@ _VALUE = struct.Struct("<d")
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What is known of one step; see the module for the fields."""
-
     step: int
     fit: int
     epoch: int

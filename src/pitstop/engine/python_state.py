@@ -1,18 +1,7 @@
-"""Python values as JSON and arrays, without pickle.
+"""Python values as JSON and arrays, without pickle: "Coded values" in docs/format.md.
 
-Most values are themselves in JSON.  The rest is a one-member object whose key
-begins with "$":
-
-    {"$tuple": [...]}   {"$set": [...]}   {"$frozenset": [...]}   {"$deque": [..., maxlen]}
-    {"$dict": [[key, value], ...]}        dictionaries whose keys are not all plain strings
-    {"$float": "nan" | "inf" | "-inf"}    {"$bytes": base64}
-    {"$scalar": [dtype, base64]}          NumPy scalars, bit for bit
-    {"$array": [name, dtype, shape]}      NumPy arrays, stored beside the tensors
-    {"$floats": name}                     a long list of floats, stored the same way
-    {"$value": [kind, ...]}               paths, times, ranges, complex numbers
-
-Anything else is refused by name: an object that only its class can rebuild has
-no place in a checkpoint.
+Anything that has no form there is refused by name: an object that only its class can rebuild has no
+place in a checkpoint.
 """
 
 import ast

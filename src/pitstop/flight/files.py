@@ -1,8 +1,7 @@
-"""The files of a flight recorder: the last minutes in full, the hours before thinned.
+"""The files of a flight recorder, as docs/format.md specifies them.
 
-Level 0 takes every sample, level 1 every tenth, level 2 every hundredth, and so on.
-Each level is two files, `flight.L.a.jsonl` and `flight.L.b.jsonl`, that are filled by turns.
-So the disk that a recorder takes has a bound, and no name ever vanishes while somebody reads.
+The two files of a level alternate, so the disk space has a bound, and no name ever vanishes while
+somebody reads.
 """
 
 import itertools

@@ -1,8 +1,6 @@
-"""Checksums of tensors, chunk by chunk.
+"""Checksums of tensors, chunk by chunk, as docs/format.md specifies them.
 
-A tensor's checksum is xxh3_64 over the digests of its chunks of `CHUNK_BYTES`, 8 bytes each,
-big-endian: one pass also tells which parts are as they were in the checkpoint before.
-(https://github.com/Cyan4973/xxHash, XXH3 64-bit, seed 0.)
+One pass also tells which parts are as they were in the checkpoint before.
 """
 
 from collections.abc import Iterable

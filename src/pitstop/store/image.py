@@ -1,10 +1,4 @@
-"""The layout of a tensors file: a safetensors image with aligned tensors.
-
-A safetensors file is an 8-byte little-endian header length, a JSON header padded with spaces, and
-the tensors' bytes without holes (https://huggingface.co/docs/safetensors, "Format").  The padding
-makes the data start at a multiple of `DATA_ALIGNMENT_BYTES`, and wide dtypes come first, so that
-every tensor is aligned to its own element width.  Imported inside the trainer.
-"""
+"""The layout of a tensors file, as docs/format.md specifies it.  Imported inside the trainer."""
 
 import json
 import math

@@ -1,8 +1,4 @@
-"""The manifest of a checkpoint: what it holds, with a checksum of every byte.
-
-It is JSON that a person can read, one tensor per line; the last member is the checksum of all bytes
-before it.
-"""
+"""The manifest of a checkpoint, as docs/format.md specifies it."""
 
 import json
 import math

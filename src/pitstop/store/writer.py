@@ -1,7 +1,6 @@
 """Writes one checkpoint so that it is either whole on the disk or not there.
 
-Tensors, state and manifest reach the disk in a hidden folder, then the folder's names, and then one
-rename makes it a checkpoint.
+"The commit" in docs/format.md lists the steps.
 """
 
 import contextlib
