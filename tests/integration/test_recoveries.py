@@ -84,7 +84,7 @@ def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
     assert [(each.epoch, each.step, each.step_in_epoch) for each in unseen] == [
         (epoch, 20 * (epoch + 1), 5) for epoch in range(3)
     ]
-    assert b"batch 5 of the validation behind step 20 is skipped" in ended.stderr
+    assert b"batch 5 of the validation after step 20 is skipped" in ended.stderr
     skipped = [each for each in every if not each.in_validation]
     assert [each.epoch for each in skipped] == [0, 1, 2]
     assert "JPEG" in skipped[0].found[0]

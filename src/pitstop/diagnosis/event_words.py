@@ -131,7 +131,7 @@ _NEWS: Mapping[MarkKind | None, Mapping[type[events.Event], Callable[[Any], str]
     },
     MarkKind.WARNING: {
         events.BatchSkipped: lambda each: (
-            f"{'a validation batch behind' if each.in_validation else 'the batch of'} "
+            f"{'a validation batch after' if each.in_validation else 'the batch of'} "
             f"step {each.step:,} is skipped"
         ),
         events.CheckpointQuarantined: "{0.path} was set aside: {0.reason}".format,

@@ -317,7 +317,7 @@ class EarlierFiles:
 
     def give_back(self, contents: Mapping[str, bytes]) -> None:
         """Small files get the content of the restored state when the script opens them."""
-        # What the script has read before it trained goes on behind the earlier attempt.
+        # A file that the script read before the training keeps what the earlier attempt left in it.
         known = {*self._read, *map(os.path.abspath, self._databases)}
         for path in REWRITTEN.keep({path: contents[path] for path in contents.keys() - known}):
             self._is_given_back(path)

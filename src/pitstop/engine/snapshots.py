@@ -84,9 +84,9 @@ class Snapshots:
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
         """The first step of a fit is about to run.
 
-        One that `repeats` was too short to be saved. Behind one that was saved in this process,
-        what was begun is saved at once: a script that leaves out what has ended may be killed while
-        it is traced.
+        One that `repeats` was too short to be saved. After one that was saved in this process, the
+        begin is saved at once: a script that leaves out finished fits may be killed while this one
+        is traced.
         """
         now_ns = time.monotonic_ns()
         self._cadence.start(step, now_ns, age_ns(), marks=self.milestones.last_saved)

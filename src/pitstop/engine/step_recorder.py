@@ -53,7 +53,7 @@ def began_seconds(attempt_dir: Path) -> float:
     others = (each for each in attempt_dir.parent.glob("*") if each.name != attempt_dir.name)
     found = (read_spaced(each / FILE_NAME, 2)[:1] for each in others)
     began = [record.time_seconds for first in found for record in first]
-    # A loop of the script's own is told behind its first steps, a `fit` before them.
+    # A loop of the script's own is reported after its first steps, a `fit` before them.
     fit = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, FitStarted)
     if fit is not None and str(fit.attempt) != attempt_dir.name:
         began.append(fit.time_seconds)

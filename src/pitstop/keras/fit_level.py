@@ -130,7 +130,7 @@ class RepeatedShuffles:
     """Shuffles in the pipeline of one reader that are repeated and read ahead.
 
     A shuffle draws the seed of each order from a stream that all iterators over its dataset share.
-    Behind `shuffle().repeat()` a prefetch or a parallel stage begins the next order as soon as it
+    After `shuffle().repeat()` a prefetch or a parallel stage begins the next order as soon as it
     gets there; an iterator that is created meanwhile takes its seed before or after that. A single
     iterator has nobody to race with.
     """

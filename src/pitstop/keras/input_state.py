@@ -291,7 +291,7 @@ def begin_late_shuffles(
     """Has shuffles count `readings` that do not begin with an iterator over the whole pipeline.
 
     `is_begun`: the saved run has drawn the first element of one reading more;
-    `is_past_first_part`: it was in the last part of a concatenation there, or behind it.
+    `is_past_first_part`: it was in the last part of a concatenation there, or after it.
     """
     for stage, is_later in pipeline.late_shuffles(dataset):
         for _ in range(readings + (is_past_first_part if is_later else is_begun)):

@@ -163,7 +163,7 @@ class TrainingInput:
         """An iterator for a step whose result is not used; `rows`: batch size where it is open.
 
         It is the iterator that is restored afterwards, or one over a made-up batch: an input that
-        is replayed must not be read, and one that reads ahead, or begins a shuffle behind another,
+        is replayed must not be read, and one that reads ahead, or begins a shuffle after another,
         would take seeds.
         """
         if self.state.anew:

@@ -48,7 +48,7 @@ def leader_of(evidence: Evidence) -> str:
 def store_lost(evidence: Evidence) -> Finding | None:
     so_far = [each.event for each in evidence.entries]
     if evidence.exit in so_far:
-        # Behind its end, it is itself who ends them.
+        # After the end of its trainer, this run ends them itself.
         so_far = so_far[: so_far.index(evidence.exit)]
     gone = (events.MemberEnded, events.MemberRestarted)
     stores = [each for each in so_far if isinstance(each, gone) and each.task.startswith("ps ")]

@@ -17,7 +17,7 @@ NO_TRAINING = events.Notice(
     "No training was detected: `stop` and `why` work, but nothing can be saved.",
     "Pitstop detects `model.fit`, custom loops and sessions of TensorFlow, and `pitstop.start`.",
 )
-ABANDONED = "the script ended without the training that was interrupted behind step {}"
+ABANDONED = "the script ended without the training that was interrupted after step {}"
 NO_TRAINING_YET = events.Notice(
     "no_training_yet",
     "No training has been detected yet; nothing is saved until one starts.",
@@ -242,7 +242,7 @@ def _skipped_line(event: events.BatchSkipped) -> str:
     found = f"; {'; '.join(event.found)}" if event.found else ""
     place = f" It is in {event.file}." if event.file else ""
     number = event.step_in_epoch
-    batch = f"batch {number} of the validation behind" if event.in_validation else "the batch of"
+    batch = f"batch {number} of the validation after" if event.in_validation else "the batch of"
     return f"{batch} step {event.step} is skipped{found}.{place}"
 
 
