@@ -1,7 +1,7 @@
 """Files that a training has written, as they were at its end.
 
 A later training may write to the same names: `best.weights.h5` in each fold. A resume gives them
-back for each training that it does not run again, since the script may read them behind it. What
+back for each training that it does not run again, since the script may read them after it. What
 the interrupted training had written is put aside until that training goes on.
 """
 
