@@ -1,4 +1,4 @@
-"""What Python tells of what it does (PEP 578), given by one hook to all who subscribe.
+"""Python's audit events (PEP 578), given by one hook to all subscribers.
 
 A hook is called at each event, and `id(x)` is one.  A plain function that looks up a name takes
 0.2 µs; a bound method takes more than 1 µs, since Python asks it for attributes each time.

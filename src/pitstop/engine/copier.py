@@ -24,7 +24,7 @@ from pitstop.store.image import Image, plan_image
 
 LARGE_BYTES = 64 << 20
 BESIDE_SHARE = 0.7
-"""Values are let go as they are copied, so that a copy which reaches a little into the updates
+"""Values are released as they are copied, so that a copy which reaches a little into the updates
 costs little.  Measured at 0.5 (0.8 GB, steps of 0.2 s, Adam on two cores): beside, a snapshot
 keeps the trainer for 3 ms and costs less in all than before the step, where it keeps it for 48."""
 
@@ -35,7 +35,7 @@ _COPY_THREADS = min(4, os.cpu_count() or 1)
 
 
 class _Job(Frozen):
-    """A cut to copy; what is let go before the step updates it, TensorFlow need not copy."""
+    """A cut to copy; TensorFlow does not copy values that are released before their update."""
 
     position: Position
     state: dict[str, Any]
@@ -132,7 +132,7 @@ class Copier:
             while True:
                 job = self._jobs.get()
                 job()
-                del job  # The held values are let go before the next step is slowed by them.
+                del job  # The held values are released before they slow the next step.
                 self._idle.set()
         finally:
             # For any exception: training does not wait for this thread, and the

@@ -118,10 +118,9 @@ class ExitWatch:
 
 
 class WorkerWatch:
-    """Is told of every child whose status `multiprocessing` collects.
+    """Reports the end of children of `multiprocessing`.
 
-    Children that this process ended itself are none to tell of, and so are those that
-    returned 0.
+    Not of those that this process ended itself, or that returned 0.
     """
 
     def __init__(self, report: Callable[[events.WorkerDied], None]) -> None:

@@ -70,7 +70,7 @@ class FitRun:
         )
         self.position = FitPosition(beginning.index, step)  # where it stands
         self.numbers = StepNumbers()  # what the last training step returned
-        # callbacks that do not act, by class; of a step in the open only
+        # callbacks that do not act, by class; of a step that runs layer by layer only
         self.silenced: list[str] = []
         self.logs: list[Any] = []  # files that the script writes to
         # the cut at the end of the epoch's steps, kept until the next ones begin

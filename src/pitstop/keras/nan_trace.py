@@ -1,4 +1,4 @@
-"""Runs training steps in the open, layer by layer, and tells which value was first not finite.
+"""Runs training steps eagerly, layer by layer, and tells which value was first not finite.
 
 The process was started for this, and ends after it.
 """
@@ -36,7 +36,7 @@ def silence(callbacks: Iterable[Any]) -> list[str]:
 
 
 def looks_at(run: FitRun, stride: int) -> bool:
-    """Whether the next call is done in the open, which it is by then.
+    """Whether the next call is to run layer by layer; if so, it has run when this returns.
 
     Each of its steps is looked at; raises `ExportEnded` where something was found.
     """
@@ -81,7 +81,7 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
 
 
 class _Seen:
-    """What a step in the open has computed, in its order, up to the first bad value.
+    """What a step has computed layer by layer, in its order, up to the first bad value.
 
     `first_bad`: "activation", "loss" or "gradient", and the value; `context`: about what was good
     before it.

@@ -63,7 +63,7 @@ class Settings(Frozen):
             this share of the script's batch, and end there, saving nothing; 0 to train.
         stop_returns: a stop ends the training, and the script goes on after it; else
             it ends the script.
-        find_nan_step: run this step in the open, to find out where its first bad number
+        find_nan_step: run this step layer by layer, to find out where its first bad number
             came from, and end there, saving nothing; 0 to train.
         on_bad_record: "fail", or "skip" to leave out the batch of a record that cannot be read.
         rolls_back: the run goes back to before the first loss that is not finite, and saves nothing

@@ -80,7 +80,7 @@ def write_slot(
 ) -> SlotHead:
     """Fills a mapped slot; `tensors` in the order of the image's placements.
 
-    With one thread, each is let go before the next is asked for.
+    With one thread, each is released before the next is asked for.
     """
     head = SlotHead(sequence, image.size_bytes, len(state), step)
     _store(view, 0, pack_unfinished_head(sequence))

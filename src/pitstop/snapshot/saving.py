@@ -101,7 +101,7 @@ class Saver:
         self.kept = ""
 
     def use_arena(self, fd: int) -> None:
-        """Looks for snapshots in this arena too; an older one is let go in time."""
+        """Looks for snapshots in this arena too; an older one is closed later."""
         self._arenas.append(fd)
 
     def restored(self, ledger: increment.PreviousCheckpoint) -> None:

@@ -17,7 +17,7 @@ class AttemptState(Frozen):
         over: the last training came to its end, and the script has neither failed nor left since.
         bad: the first that was not finite.
         released: the leader of its cluster has said that the training is over.
-        dead_workers: process ids of the trainer's children that died unasked.
+        dead_workers: process ids of the trainer's children that ended without a request.
         waits_at_step: of the saved `fit` that has not ended, until one goes on or begins.
     """
 

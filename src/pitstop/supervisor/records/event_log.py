@@ -29,7 +29,7 @@ _JOURNAL_PROBLEM = "the journal cannot be written: {}. Training continues; `why`
 
 
 class EventLog:
-    """The one door for events; those the disk refuses are tried again later, in their order."""
+    """Records all events; those that the disk refuses are tried again later, in their order."""
 
     def __init__(
         self,

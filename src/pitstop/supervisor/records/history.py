@@ -44,8 +44,9 @@ def best_of(epochs: Iterable[events.EpochEnded]) -> BestEpoch | None:
 class Losses(Frozen):
     """How often the run lost its memory: the whole machine or container, not a process.
 
-    Only what ends trainer, supervisor and persister at once takes a run back to its last durable
-    checkpoint: `count` attempts without a word of the last two, in `observed_seconds` of all.
+    Only the end of trainer, supervisor and persister at once takes a run back to its last durable
+    checkpoint.  `count`: attempts whose end neither supervisor nor persister recorded;
+    `observed_seconds`: of all attempts.
     """
 
     count: int = 0
