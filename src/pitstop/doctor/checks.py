@@ -20,10 +20,7 @@ _NETWORK_DISKS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "ceph", 
 
 
 class Check(Frozen):
-    """One thing that was looked at.
-
-    `level`: "ok"; "less": something is lost, the `cost`; "fails": Pitstop cannot work here.
-    """
+    """`level`: "ok"; "less": something is lost, the `cost`; "fails": Pitstop cannot work here."""
 
     name: str
     level: Level

@@ -8,10 +8,7 @@ from pitstop.record import Frozen, build
 
 
 class Identity(Frozen):
-    """A training as it begins.
-
-    Mappings hold short texts by name, so that a difference can be named.
-    """
+    """A training as it begins; mappings hold short texts by name, to name a difference."""
 
     ordinal: int = 0
     visit: int = 0  # how often its frames had called one before, in this process

@@ -118,10 +118,7 @@ class ExitWatch:
 
 
 class WorkerWatch:
-    """Reports the end of children of `multiprocessing`.
-
-    Not of those that this process ended itself, or that returned 0.
-    """
+    """Reports the end of `multiprocessing` children, unless it was asked for here or returned 0."""
 
     def __init__(self, report: Callable[[events.WorkerDied], None]) -> None:
         self._report = report

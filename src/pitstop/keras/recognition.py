@@ -80,10 +80,7 @@ class FitBeginning(Frozen):
 
 
 class Recognition:
-    """Says of each `fit` what it is.
-
-    `deviation`: why one of them was not what it would have been; empty where all were.
-    """
+    """`deviation`: why a training was not what it would have been; empty while all were."""
 
     def __init__(self, session: Session, cells: Cells | None = None) -> None:
         self.deviation = ""

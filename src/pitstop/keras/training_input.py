@@ -45,10 +45,7 @@ class TrainingInput:
         readers: Sequence[Any] = (),
         read_in_parts: Sequence[Any] = (),
     ) -> None:
-        """`data`: what the script gave.
-
-        `readers`: what callbacks may read; `read_in_parts`: what validations read in parts.
-        """
+        """`readers`: what callbacks may read; `read_in_parts`: what validations read in parts."""
         mode = InputMode(settings.input_mode)
         self._overhead = settings.overhead
         self._objects = objects

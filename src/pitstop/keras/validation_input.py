@@ -31,10 +31,7 @@ VALIDATION_TENSOR = "validation/iterator"
 
 
 class ValidationInput:
-    """Follows the validation data of one `fit`.
-
-    `data`: what each validation reads from: the inputs alone of a tuple.
-    """
+    """`data`: what each validation of one `fit` reads from; of a tuple the inputs alone."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Writes one checkpoint so that it is either whole on the disk or not there.
-
-"The commit" in docs/format.md lists the steps.
-"""
+"""Writes one checkpoint, whole or not at all: see "The commit" in docs/format.md."""
 
 import contextlib
 import mmap

@@ -20,10 +20,7 @@ _PATIENCE_SECONDS = 2.0
 
 
 class ControlSocket:
-    """Listens in a folder that only this user can enter.
-
-    Not the run's: the path of a socket may have 107 bytes at most.
-    """
+    """Listens in a private folder, not the run's: the path of a socket has at most 107 bytes."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Raises `OSError` where no folder for the socket can be made."""

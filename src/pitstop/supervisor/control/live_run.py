@@ -59,10 +59,7 @@ class LiveRun:
 
     @classmethod
     def find(cls, folder: RunFolder) -> Self | None:
-        """The live run in a folder, None when nobody supervises it now.
-
-        Raises `NoAnswer` where its supervisor lets nobody in.
-        """
+        """The live run in a folder, or None; raises `NoAnswer` if its supervisor lets nobody in."""
         record = holder(folder)
         if record is None or not record.socket:
             return None

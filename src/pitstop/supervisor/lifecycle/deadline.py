@@ -75,10 +75,7 @@ def patience(
 
 
 def patience_with_one_of_several(grace_seconds: float, left_seconds: float | None) -> Patience:
-    """The wait for workers of one script: one stops, the others wait for it, nothing is saved.
-
-    `left_seconds`: as for `patience`.
-    """
+    """The wait for workers of one script: one stops, the others wait for it, nothing is saved."""
     seconds = _LEAST_STEP_SECONDS if left_seconds is None else left_seconds
     return Patience(min(seconds, grace_seconds), "the script's workers wait for each other")
 

@@ -91,10 +91,7 @@ def _copy(source: int, target: int, start: int, end: int) -> None:
 
 
 class Channel(Frozen):
-    """One way of the script's output to ours, for its descriptors 1, 2 or both.
-
-    `terminal`: it is a pseudo-terminal; else a pipe.
-    """
+    """The way of descriptor 1, 2 or both of the script to ours: a pty (`terminal`) or a pipe."""
 
     targets: tuple[int, ...]
     terminal: bool
