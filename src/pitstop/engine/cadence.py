@@ -162,8 +162,11 @@ class Milestones:
         """Whether an earlier attempt had come further than this training: its state is newer."""
         return now_ns < self._repeats_until_ns
 
+    def is_worth_it(self, begun: int, now_ns: int) -> bool:
+        return begun <= _FIRST_MILESTONES or now_ns - self._begun_ns > self.short_ns
+
     def wanted(self, begun: int, now_ns: int) -> bool:
-        wanted = begun <= _FIRST_MILESTONES or now_ns - self._begun_ns > self.short_ns
+        wanted = self.is_worth_it(begun, now_ns)
         self.left_out += not wanted
         self.last_saved = False
         return wanted

@@ -31,6 +31,7 @@ _MOST_OBJECTS = 20_000
 # Random generators are kept in short lists; long ones are data.
 _MOST_ITEMS = 256
 CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+_MOST_KINDS = 4096
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
@@ -55,15 +56,18 @@ def count_as_users(module: str) -> None:
 _LIBRARIES: dict[str, types.ModuleType] = {}
 """Modules with a file that is not the user's: thousands, which are asked for at each `fit`."""
 
-_FOUND: dict[tuple[int, str], dict[str, types.ModuleType]] = {}
-"""The user's modules, by the number of all modules and the one that was imported last."""
+_FOUND: dict[tuple[int, int, str], dict[str, types.ModuleType]] = {}
+"""The user's modules, by the numbers of all modules and the one that was imported last."""
 
 
 def user_modules() -> dict[str, types.ModuleType]:
-    present = sys.modules | {each.__name__: each for each in _NAMESPACES.values()}
-    key = (len(present), next(reversed(present)))
+    own = {each.__name__: each for each in _NAMESPACES.values()}
+    key = (len(sys.modules), len(own), next(reversed(sys.modules)))
     found = _FOUND.get(key)
-    if found is None or any(present.get(name) is not each for name, each in found.items()):
+    if found is None or any(
+        own.get(name, sys.modules.get(name)) is not each for name, each in found.items()
+    ):
+        present = sys.modules | own
         _FOUND.clear()
         found = _FOUND[key] = dict(sorted(_user_modules_of(present)))
     return found.copy()
@@ -188,9 +192,8 @@ def references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
     kind = type(value)
-    for base, follow in _FOLLOWED.items():
-        if issubclass(kind, base):
-            return follow(name, value)
+    if follow := _follow_of(kind):
+        return follow(name, value)
     if issubclass(kind, types.ModuleType):
         is_own = any(value is module for module in modules.values())
         return _members(f"{name}:", names_of(value) if is_own else {})
@@ -297,6 +300,19 @@ _FOLLOWED: Mapping[type, _Follow] = {
     ),
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
 }
+
+
+_BY_KIND: dict[int, tuple[type, _Follow | None]] = {}
+"""By the identity of a class: some of the script cannot be hashed."""
+
+
+def _follow_of(kind: type) -> _Follow | None:
+    if id(kind) not in _BY_KIND:
+        if len(_BY_KIND) >= _MOST_KINDS:
+            _BY_KIND.clear()
+        follows = (follow for base, follow in _FOLLOWED.items() if issubclass(kind, base))
+        _BY_KIND[id(kind)] = kind, next(follows, None)
+    return _BY_KIND[id(kind)][1]
 
 
 def loggers() -> Iterator[Reference]:

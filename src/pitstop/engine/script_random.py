@@ -34,16 +34,19 @@ _GETSTATE = random.Random.getstate
 
 
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
+_LOOKED_AT: set[str] = set()  # modules, each of which is looked at once
 _IN_LIBRARIES: dict[str, list[str]] = {}
-"""Names of globals that are generators, by module; each module is looked at once."""
+"""Names of globals that are generators, by module that has some."""
 
 
 def in_libraries() -> dict[str, Any]:
     """Generators that libraries have as globals, such as one that changes images at random."""
     modules = reachable.library_modules()
-    for module in modules.keys() - _IN_LIBRARIES.keys():
+    for module in modules.keys() - _LOOKED_AT:
         names = vars(modules[module]).copy() if module.split(".")[0] not in _FRAMEWORKS else {}
-        _IN_LIBRARIES[module] = [name for name, each in names.items() if is_kept(each)]
+        if kept := [name for name, each in names.items() if is_kept(each)]:
+            _IN_LIBRARIES[module] = kept
+        _LOOKED_AT.add(module)
     return {
         f"{module}:{name}": vars(modules[module])[name]
         for module, names in sorted(_IN_LIBRARIES.items())

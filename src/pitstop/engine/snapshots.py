@@ -59,7 +59,7 @@ class Snapshots:
         self.lockstep = Lockstep(beacon, agreed=bool(welcome.gang), doubt=welcome.doubt)
         self.stopped = self.alone = False
         self._checkpoints_seen = beacon.checkpoint_requests()
-        self._blocked_seconds = 0.0
+        self._blocked_seconds = 0.0  # of the last snapshot, until its cost is known
         self._given_up = settings.looks_only
         self._durability = Durability(beacon, lambda: supervisor.is_there)
         self._cadence = Cadence(
@@ -126,6 +126,12 @@ class Snapshots:
 
     def cost_measured(self, seconds: float) -> None:
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
+        self._blocked_seconds = 0.0
+
+    @property
+    def keeps_end(self) -> bool:
+        """Whether the end of the training that runs is worth to be saved."""
+        return self.milestones.is_worth_it(self._trainings.begun, time.monotonic_ns())
 
     def milestone(self, take: Take) -> None:
         """Saves the outcome of a fit, if it is worth it, and waits until it is durable."""
@@ -191,6 +197,9 @@ class Snapshots:
 
     def _snapshot(self, take: Take, reason: str, *, durable: bool) -> bool:
         self._copier.wait()
+        if self._blocked_seconds:
+            # The training was over before a step could tell what the last one cost.
+            self.cost_measured(0.0)
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
         # A request may have come while the cut was taken.

@@ -179,11 +179,12 @@ def weights_of(model: Any) -> str:
     """Digest of the weights; of those that are not built yet, of the seeds they will have."""
     names = private_of(model)
     values = [digest_of(np.asarray(each.numpy())) for each in names.built_variables(model)]
+    initializers = kinds("initializers.Initializer")
     seeds = [
         describe(getattr(each, "seed", None))
         for part in layers_of(model)
         for each in vars(part).values()
-        if isinstance(each, kinds("initializers.Initializer"))
+        if isinstance(each, initializers)
     ]
     return digest_of_text(*values, *seeds)
 

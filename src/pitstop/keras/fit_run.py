@@ -264,13 +264,14 @@ class FitRun:
     def hold(self) -> None:
         """Holds a cut for a stop or an exception before the next steps: metrics are reset by then.
 
-        Left out where holding one each time would not stay within the budget, but not at the last.
+        Left out where holding one each time would not stay within the budget, but not at the last
+        of a training whose end is saved.
         """
         started_ns = time.monotonic_ns()
         is_last = self.position.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
         snapshots = self.session.snapshots
         allowed = snapshots.bests.active or snapshots.holds.covers(started_ns)
-        if self.held is None and (is_last or allowed):
+        if self.held is None and ((is_last and snapshots.keeps_end) or allowed):
             self.held = self.take("epoch_end")
             snapshots.holds.spend(started_ns, time.monotonic_ns())
 

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -51,11 +52,22 @@ class KeptFile(Frozen):
 
 def held_by_script(callbacks: list[Any]) -> list[Any]:
     """The files that the script has opened for writing before it trains."""
+    if not any(map(_is_written, os.listdir("/proc/self/fd"))):  # noqa: PTH208
+        return []  # nothing that had to be looked for
     named = {**callback_nodes.numbered(callbacks), **names_on_stack()}
     named.update(output=sys.stdout, log=logging.root)
     classes = {f"{name}()": type(each) for name, each in named.items()}
     found = reachable.find({**named, **classes}, _FILES, _leads_to_files)
     return [file for file in found.values() if _is_log(file) and not file.readable()]
+
+
+def _is_written(descriptor: str) -> bool:
+    try:
+        mode = os.fstat(int(descriptor)).st_mode
+        flags = fcntl.fcntl(int(descriptor), fcntl.F_GETFL)
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and flags & os.O_ACCMODE != os.O_RDONLY
 
 
 def _leads_to_files(kind: type) -> bool:

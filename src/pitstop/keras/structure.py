@@ -147,8 +147,9 @@ def settings_of(model: Any) -> list[Setting]:
     inner = getattr(optimizer, "inner_optimizer", None)
     owners = [each for each in layers_of(model) if not isinstance(each, kinds("Model"))]
     owners += [each for each in (optimizer, inner) if hasattr(each, "__dict__")]
+    parts = kinds(*_PARTS)
     for owner in list(owners):
-        owners += [each for each in vars(owner).values() if isinstance(each, kinds(*_PARTS))]
+        owners += [each for each in vars(owner).values() if isinstance(each, parts)]
     return [
         (owner, name, value)
         for owner in owners
