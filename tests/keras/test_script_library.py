@@ -72,23 +72,33 @@ def test_a_change_of_a_tensor_of_several_parts_is_noticed(before: Any, after: An
     assert state.unverified != []
 
 
-def test_a_tensor_of_a_graph_has_no_value_to_restore() -> None:
-    held: dict[str, Any] = {"each": [], "last": None}
+class Traced:
+    def __init__(self) -> None:
+        self.last: Any = None
+        self.each: list[Any] = []
+        self.named: dict[str, Any] = {}
 
     @tf.function
-    def trace(x: Any) -> Any:
-        held["each"] = [x + 1.0, x + 2.0]
-        held["last"] = x
+    def trace(self, x: Any) -> Any:
+        self.last = x
+        self.each = [x + 1.0, x + 2.0]
+        self.named["last"] = x
         return x
 
-    state = ScriptState(KerasLibrary())
-    state.begin({"held": held}, {})
+
+def test_a_tensor_of_a_graph_has_no_value_to_restore() -> None:
+    traced, again = Traced(), Traced()
+    state, resumed = ScriptState(KerasLibrary()), ScriptState(KerasLibrary())
+    state.begin({"held": traced}, {})
     for shape in ((), (2,)):
-        trace(tf.ones(shape))
+        traced.trace(tf.ones(shape))
         saved = state.capture(Encoder(""), read_ahead=False)
         assert state.unverified == []
-    assert state.restore(saved, {}, read_ahead=False) == []
-    held["each"].append(open)
+    resumed.begin({"held": again}, {})
+    again.trace(tf.ones(()))
+    assert resumed.restore(saved, {}, read_ahead=False) == []
+    assert len(again.each) == 2
+    traced.each.append(open)
     state.capture(Encoder(""), read_ahead=False)
     assert state.unverified != []
 

@@ -51,7 +51,6 @@ _CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _DIGESTS = (type(hashlib.sha256()), type(hashlib.blake2b()), type(hashlib.blake2s()), hmac.HMAC)
-OF_GRAPH = "a tensor of a graph"  # it has no value; each trace makes it again
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -91,7 +90,13 @@ def fingerprint(value: Any) -> str | None:
             return tell(value)
     package = _package(value)
     if package in _FRAMEWORKS:
-        return _of_framework(value)
+        # From a file for writing, such as TensorFlow's `GFile`, nothing is read.
+        is_written = str(getattr(value, "mode", "")).startswith(("w", "a"))
+        if hasattr(type(value), "__next__") and not is_written:
+            return _moved()
+        if hasattr(type(value), "queue_ref"):
+            return _moved()
+        return str(getattr(value, "__dict__", {}).get("_name", ""))
     if package in _STREAMS:
         # Of what they were fed, the rest and a checksum.
         is_told = hasattr(value, "compress") and hasattr(value, "copy")
@@ -108,16 +113,12 @@ def fingerprint(value: Any) -> str | None:
     return _moved() if cannot_say and is_iterator else found
 
 
-def _of_framework(value: Any) -> str | None:
-    # From a file for writing, such as TensorFlow's `GFile`, nothing is read.
-    is_written = str(getattr(value, "mode", "")).startswith(("w", "a"))
-    if hasattr(type(value), "__next__") and not is_written:
-        return _moved()
-    if hasattr(type(value), "queue_ref"):
-        return _moved()
-    if hasattr(value, "graph") and hasattr(value, "op"):
-        return OF_GRAPH
-    return str(getattr(value, "__dict__", {}).get("_name", ""))
+def is_of_graph(value: Any, most_depth: int = 3) -> bool:
+    """Whether it consists of tensors of a graph, which have no values."""
+    if issubclass(type(value), list | tuple | dict):
+        items = value.values() if isinstance(value, dict) else value
+        return bool(value) and most_depth > 0 and all(is_of_graph(e, most_depth - 1) for e in items)
+    return _package(value) in _FRAMEWORKS and hasattr(value, "graph") and hasattr(value, "op")
 
 
 def _of_fields(value: Any) -> str | None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from pitstop.engine.python_state import Arrays, Marked, Marks, decode
 
+OF_GRAPH = "a tensor of a graph"
+
 
 @dataclass(frozen=True)
 class Ref(Marked):
@@ -24,6 +26,11 @@ class Opaque(Marked):
     name: str
     fingerprint: str | None = None
     mark = "$opaque"
+
+    @property
+    def is_of_graph(self) -> bool:
+        """Whether it has no value, because it is made again by each trace."""
+        return self.name == OF_GRAPH
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,9 @@ class Refill:
         for key, frozen in node.content.items():
             before = known.content.get(key) if known is not None else None
             present = now.content.get(key) if now is not None else None
-            if is_moved(present, frozen) or self._library.is_asked(owner, present):
+            is_of_graph = isinstance(frozen, Opaque) and frozen.is_of_graph
+            is_asked = self._library.is_asked(owner, present)
+            if is_of_graph or is_moved(present, frozen) or is_asked:
                 continue
             is_fixed = self._is_fixed(node, owner, key)
             if is_fixed or opaque_in(frozen) or isinstance(before, Opaque):

@@ -266,8 +266,7 @@ class ScriptState:
         known = by_place(before.content, before.kind) if before is not None else {}
         for place, item in by_place(node.content, node.kind).items():
             opaque = opaque_in(item)
-            is_state = opaque is not None and opaque.fingerprint != fingerprint.OF_GRAPH
-            if opaque is not None and is_state and known.get(place) != item:
+            if opaque is not None and known.get(place) != item and not opaque.is_of_graph:
                 yield f"{name} (with {opaque.name})"
                 return
 

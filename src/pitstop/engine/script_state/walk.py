@@ -16,7 +16,7 @@ import numpy as np
 from pitstop.engine import python_state, reachable, script_random
 from pitstop.engine.reachable import Reference
 from pitstop.engine.script_state import fingerprint, holder
-from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
+from pitstop.engine.script_state.frozen import OF_GRAPH, Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
@@ -251,6 +251,8 @@ class Walk:
     def freeze(self, value: Any, path: str) -> Any:
         if is_plain(value):
             return value
+        if fingerprint.is_of_graph(value):
+            return Opaque(OF_GRAPH)
         if type(value) is tuple:
             return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
         kind = type(value)
@@ -272,16 +274,19 @@ class Walk:
             behind = reachable.references(path, value, self._modules, is_open=False)
             bound = [self.freeze(each, name) for name, each in behind]
             return Opaque(f"{kind.__module__}.{kind.__qualname__}", repr(bound))
+        return self._told(value, path)
+
+    def _told(self, value: Any, path: str) -> Any:
         try:
             array = self._library.array_of(value)
             if array is not None:
                 return Tensor(array)
             parts = map(fingerprint.of_array, self._library.parts_of(value))
             told = " ".join(parts) or fingerprint.fingerprint(value)
-            return Opaque(f"{kind.__module__}.{kind.__qualname__}", told)
+            return Opaque(f"{type(value).__module__}.{type(value).__qualname__}", told)
         except Exception as error:  # noqa: BLE001  see `_meet`
             self._give_up(path, value, error)
-            return Opaque(kind.__qualname__)
+            return Opaque(type(value).__qualname__)
 
     # -- what is behind it --------------------------------------------------------------
 
