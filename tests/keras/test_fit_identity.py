@@ -167,3 +167,25 @@ def test_layers_that_were_made_with_other_values_are_another_architecture(name: 
     assert functional("relu", 0.1) == functional("relu", 0.1)
     assert functional("relu", 0.1) != functional("tanh", 0.1)
     assert functional("relu", 0.1) != functional("relu", 0.2)
+
+
+def test_what_a_trace_leaves_in_a_layer_is_no_other_architecture() -> None:
+    class Own(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.last: Any = None
+            self.each: list[Any] = []
+
+        def call(self, x: Any) -> Any:
+            self.last = x
+            self.each = [x]
+            return x
+
+    model = keras.Sequential([Own(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.build((None, 3))
+    traced = architecture_of(model)
+    model.layers[0].last, model.layers[0].each = None, []
+    assert architecture_of(model) == traced
+    model.layers[0].last = 2.0
+    assert architecture_of(model) != traced

@@ -75,7 +75,11 @@ def architecture_of(model: Any) -> dict[str, str]:
     of_keras = private_of(model).names_of_models()
     numbers = {
         kind.__name__: describe(
-            {name: value for name, value in plain_attributes(each).items() if name not in of_keras}
+            {
+                name: value
+                for name, value in plain_attributes(each).items()
+                if name not in of_keras and not _is_empty(value)
+            }
         )
         for kind, each in own.items()
     }
@@ -85,6 +89,11 @@ def architecture_of(model: Any) -> dict[str, str]:
         "variables": digest_of_text(*_variables(model)),
         "code": digest_of_text(*(class_digest(kind) for kind in own), describe(numbers)),
     }
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a trace of `call` may put tensors in its place."""
+    return value is None or (isinstance(value, list | dict) and not value)
 
 
 def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
