@@ -33,3 +33,18 @@ def test_a_step_that_keeps_another_number_is_not_exact(
     else:
         assert known.level == "not_exact"
         assert "train_function" in known.reason
+
+
+@pytest.mark.timeout(300)
+def test_tensors_that_a_layer_keeps_are_no_state(tmp_path: Path, forked: Interpreter) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / "keeps_tensors.py", "plain.npz")
+    options = ("--every", "1steps")
+    run = KerasRun(tmp_path, "keeps_tensors.py", ("out.npz",), options, interpreter=forked)
+    assert run.attempt("--die-at-step", "5").returncode != 0
+    assert run.attempt("--die-at-step", "11").returncode != 0
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert b"is not the interrupted training" not in ended.stderr
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
+    known = run.last(LevelKnown)
+    assert known.level == "exact_by_replay", known.reason
