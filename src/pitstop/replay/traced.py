@@ -14,7 +14,8 @@ from pitstop.tensorflow import drawn_inputs, private
 
 _DRAWS_RANDOM = (
     "{} uses a hidden random stream ({} at {}); use a Keras layer, keras.random with a "
-    "SeedGenerator, or tf.random.Generator"
+    "SeedGenerator, or tf.random.Generator (with Keras 2, call "
+    "keras.backend.experimental.enable_tf_random_generator() before creating layers)"
 )
 _CHANGES_STATE = (
     "{} changes state that is not a variable ({} at {}) and is not restored; do that outside the "
