@@ -186,3 +186,8 @@ def test_a_variable_of_the_environment_that_is_read_is_named() -> None:
 )
 def test_what_a_damaged_checkpoint_calls_a_number_is_not_held(text: str) -> None:
     assert not can_hold(Difference("learning_rate", text, "0.1"))
+
+
+def test_two_digests_tell_a_reader_only_that_something_has_changed() -> None:
+    assert str(Difference("code", "04a894ffb821d8fa", "d3ed097ff06cf72e")) == "code (changed)"
+    assert str(Difference("epochs", "4", "6")) == "epochs 6, was 4"

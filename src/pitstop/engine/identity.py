@@ -1,10 +1,13 @@
 """What a training is, by named parts; and a saved one, to be known again by them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Self
 
 from pitstop.record import Frozen, build
+
+_DIGEST = re.compile("[0-9a-f]{16}")
 
 
 class Identity(Frozen):
@@ -55,6 +58,8 @@ class Difference(Frozen):
             return f"{self.name} {self.now} is new"
         if not self.now:
             return f"{self.name} {self.before} is gone"
+        if _DIGEST.fullmatch(self.before) and _DIGEST.fullmatch(self.now):
+            return f"{self.name} (changed)"
         return f"{self.name} {self.now}, was {self.before}"
 
 
