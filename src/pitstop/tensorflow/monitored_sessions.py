@@ -64,7 +64,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
             self._course.created(self._read(session))
 
     def before_run(self, _run_context: Any) -> Any:
-        step = self._global_step
+        step = self._global_step if self._course is not None else None
         return None if step is None else _V1.SessionRunArgs(step)
 
     @observing()
@@ -119,8 +119,10 @@ def _open(
         by_chief = isinstance(call.arguments.get("session_creator"), _V1.WorkerSessionCreator)
         kept = keeping(folder, saves=bool(savers), by_chief=by_chief)
         begin = functools.partial(_begin_course, supervisor, session, kept)
-        call.arguments["hooks"] = [*hooks, _CourseHook(None if by_chief else begin(), begin)]
-        args, kwargs = call.args[1:], call.kwargs
+        course = None if by_chief else begin()
+        if by_chief or course is not None:
+            call.arguments["hooks"] = [*hooks, _CourseHook(course, begin)]
+            args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
 
 
