@@ -129,6 +129,11 @@ def test_nobody_asks_in_another_s_name(ends: Ends) -> None:
     assert [stop.source for stop in desk.stops] == ["command"]
 
 
+def test_a_member_that_saves_nothing_says_who_does(ends: Ends) -> None:
+    _Desk().await_checkpoint(CheckpointAsked(ends[0], ""), None, leader="chief 0")
+    assert "In this cluster, chief 0 saves." in body_of(ends[1].receive())["reason"]
+
+
 def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk = _Desk()
     desk.ask(ends[0], ClientRequest(command="checkpoint"))

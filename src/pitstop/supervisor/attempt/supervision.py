@@ -160,7 +160,10 @@ class Supervision:
             occurrences.StatusAsked: (lambda asked: desk.tell_status(asked, self.status()),),
             occurrences.CheckpointAsked: (
                 lambda asked: desk.await_checkpoint(
-                    asked, self._ask_checkpoint(asked.name), of_all=self._gang.is_formed
+                    asked,
+                    self._ask_checkpoint(asked.name),
+                    of_all=self._gang.is_formed,
+                    leader=self._resources.run.cluster.leader,
                 ),
             ),
             occurrences.TrainingAsked: (trainers.training_asked,),

@@ -102,11 +102,17 @@ class RequestDesk:
         asked.connection.tell(messages.StatusAnswer(status.to_json()))
 
     def await_checkpoint(
-        self, asked: occurrences.CheckpointAsked, step: int | None, *, of_all: bool = False
+        self,
+        asked: occurrences.CheckpointAsked,
+        step: int | None,
+        *,
+        of_all: bool = False,
+        leader: str = "",
     ) -> None:
         """`step`: the least step of the checkpoint, None if nobody trains; see `_Waiting`."""
         if step is None:
-            asked.connection.tell(messages.Refusal(_NOTHING_TO_SAVE))
+            saves = f" In this cluster, {leader} saves." if leader else ""
+            asked.connection.tell(messages.Refusal(f"{_NOTHING_TO_SAVE}{saves}"))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
 
