@@ -216,8 +216,6 @@ def test_an_ordinary_line_is_no_sentence_that_quotes(sentence: str) -> None:
         # the last line is indented further, or marked
         (f"{_HEADER}      MemoryError`", "host_alloc_failure"),
         # the log breaks off within the name of a class
-        (f"{_HEADER}KeyboardInterr", "user_interrupt"),
-        (f"{_HEADER}MemoryEr", "host_alloc_failure"),
         # within a frame of a notebook
         (_STANDARDIZES, "data_error"),
         # before the class is named

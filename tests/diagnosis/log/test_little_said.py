@@ -354,17 +354,6 @@ CASES: list[tuple[str, str, CauseId]] = [
         ),
         "network_or_download_failure",
     ),
-    (
-        "a title, and below it the frames of a worker that was started",
-        (
-            "# BrokenPipeError: [Errno 32] Broken pipe\nEpoch 1/9\nException in thread Thread-9:\n"
-            'Traceback (most recent call last):\n  File "C:\\lib\\threading.py", line 9, in run\n'
-            '    go()\n  File "C:\\lib\\multiprocessing\\context.py", line 119, in Pool\n'
-            "    start()\n"
-            '  File "C:\\lib\\multiprocessing\\con'
-        ),
-        "worker_lost",
-    ),
     ("a class and what it says, in a title", "it crashed with KeyError 'run0'", "user_code_error"),
     ("an import that breaks off", _IMPORT_BREAKS_OFF, "dependency_or_import_error"),
     (

@@ -334,7 +334,6 @@ def test_a_lone_line_is_enough(line: str, cause: CauseId) -> None:
         (_CUT_CALLBACK.partition("\n")[2] + "KeyError: 'val_acc'\n", "callback_error"),
         (f"E: {_OOM}\n{_CUT_CALLBACK}", "gpu_oom"),
         (_HALF_A_CALLBACK, "callback_error"),
-        (f"AttributeError: no\n\nFull stack trace:\n{_HALF_A_CALLBACK}", "callback_error"),
         (_NO_TITLE, "dataset_exhausted"),
         (_HALF_AN_IMPORT, "dependency_or_import_error"),
         (_HALF_A_SESSION, "gpu_driver_or_library"),

@@ -246,9 +246,7 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     frames = _frames_of(stream[first:title]) or _quoted_code(
         stream[max(0, title - _MOST_CODE) : title]
     )
-    whole = "" if has_message or any(each.text.strip() for each in stream[title + 1 :]) else name
-    whole = _completed(whole)
-    raised = from_title(whole or name, message, frames, callback=_callback_of(frames))
+    raised = from_title(name, message, frames, callback=_callback_of(frames))
     last = title + len(rest)
     traceback = Traceback(
         (raised,),
@@ -259,7 +257,7 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
         line.text.strip(),
         headed,
         is_original="Original Traceback" in stream[first].text,
-        is_cut=bool(whole) or _breaks_off_in_user_code(message, rest, stream[title + 1 :]),
+        is_cut=_breaks_off_in_user_code(message, rest, stream[title + 1 :]),
     )
     return traceback, title + 1
 
@@ -270,13 +268,6 @@ def _breaks_off_in_user_code(message: str, rest: Sequence[str], below: Sequence[
     if len(rest) < len(below) or not told or not message.startswith("in user code:"):
         return False
     return bool(_IN_A_FRAME.match(told[-1]))
-
-
-def _completed(name: str) -> str:
-    """The class whose name the log breaks off in; empty if the name is whole or not known."""
-    begun = bare(name)
-    found = {each for each in CLASSES if begun and each.startswith(begun)} - {begun}
-    return found.pop() if len(found) == 1 and begun not in CLASSES else ""
 
 
 def _title_after(stream: list[Line], start: int, name: str) -> int | None:

@@ -9,11 +9,11 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import hints
-from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue, classified
+from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify
+from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
 from pitstop.diagnosis.wording import ADVICE
 
 _SHAPE = re.compile(
@@ -256,12 +256,10 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
             next((each for each in spent if each), None)
             or _before_missing_names(ending, clue)
             or _of_an_operation(ending, clue)
-            or _with_frames_below(ending, clue)
             or clue
         )
     if clue.cause != "gpu_driver_or_library":
-        found = _with_frames_below(ending, clue)
-        return found if found and found.weight > Weight.HINT else clue
+        return clue
     above = hints.before(ending.log, clue)
     full = _before(ending, clue, "gpu_oom") or above
     if full is None or full.cause != "gpu_oom":
@@ -296,21 +294,6 @@ def _of_an_operation(ending: Ending, clue: Clue) -> Clue | None:
     """An exception of TensorFlow that names no cause; its native code may have said it before."""
     is_unclear = clue.raised and clue.raised.name in TENSORFLOW and not clue.is_victim
     return hints.before(ending.log, clue) if is_unclear else None
-
-
-def _with_frames_below(ending: Ending, clue: Clue) -> Clue | None:
-    """A quoted exception may have its frames below it, and the quotation may be cut there."""
-    if clue.raised is None or clue.raised.frames:
-        return None
-    cut = next((t for t in ending.log.tracebacks if t.is_cut and t.first > clue.number), None)
-    if cut is None:
-        return None
-    raised = replace(clue.raised, frames=cut.raised.frames, callback=cut.raised.callback)
-    row = classify(raised)
-    if row:
-        return classified(ending.log, replace(clue, raised=raised), raised, row)
-    told = next((each for each in ending.clues if each.raised is cut.raised), None)
-    return replace(told, number=clue.number, quote=clue.quote) if told else None
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:
