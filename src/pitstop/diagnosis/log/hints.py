@@ -10,7 +10,13 @@ from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clues import Clue, classified, hint
 from pitstop.diagnosis.log.lines import Line, without_marks
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names
+from pitstop.diagnosis.signatures.tables import (
+    BY_NAME,
+    TENSORFLOW,
+    Weight,
+    classify,
+    with_status_names,
+)
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
@@ -29,7 +35,7 @@ _IS_NONE = re.compile(
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
     r"|0 errors|interpreter state|OOM (?:score|risk|encountered)|\(OOM\) killer|grappler/optimizers"
     r"|[$#>] (?:python|srun|bash)|\bskipp(?:ed|ing)\b|extraneous bytes before"
-    r"|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
+    r"|^(?-i:INFO|DEBUG)\b|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
     re.IGNORECASE,
 )
 _ORDINARY = re.compile(
@@ -45,11 +51,8 @@ _MOSTLY = 0.7
 _PATH = re.compile(r"\S*[/\\]\S*")
 """In a line that does not sound like an error the name of a folder tells nothing."""
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
-_STANDS_STILL = re.compile(
-    r"\b(?:(?:is|was|gets?|got|still) stuck|hangs? (?:at|after|for|forever|on)"
-    r"|(?:does|did)(?: not|n't) (?:continue|finish|go on|move on|proceed)"
-    r"|nothing (?:comes up|happens|is printed)|no (?:more )?progress(?! bar))\b"
-)
+_SENTENCE = re.compile(r"(?i:\b(?:i|it|my|our|the|this|is|was|when|after|but|still|only)\b)")
+_TOLD_BY_HAND = ("words_of_hangs", "words_of_crashes", "words_of_kills")
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
@@ -67,17 +70,6 @@ _OF_A_FRAME = re.compile(r'\s*File "|\s{4}')
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
 _ANY_CLASS = frozenset({"RuntimeError", "OSError", "ValueError", "InternalError"})
 """What a message may be of whose class the line does not name."""
-_SAID_BY_PYTHON = re.compile(
-    r"\bname '\w+' is not defined|' object has no attribute '|referenced before assignment"
-    r"|object is not (?:callable|subscriptable|iterable)|unsupported operand type"
-    r"|cannot be (?:safely )?interpreted as an integer|takes .*\bpositional argument"
-    r"|unexpected keyword argument|missing \d+ required (?:positional|keyword)|unhashable type"
-    r"|(?:index|range) out of range|division by zero|not supported between instances of"
-    r"|(?:not enough|too many) values to unpack|can only concatenate|invalid literal for int"
-    r"|conversion requested dtype|[Uu]ncaught exception (?:during|in) \S.*: \S"
-    r"|\b(?:Attribute|Index|Key|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?:: | ?['\"])\S"
-)
-"""What an exception of the script says, in a line of other words."""
 _OF_A_CALLBACK = re.compile(
     r"(?:\b[Cc]allbacks?|\w+Callback)(?: (?!=)|$)"
     r"|\bon_(?:epoch|train|test|batch)\w*_(?:begin|end)\b"
@@ -157,14 +149,22 @@ def waiting(log: Log) -> Clue | None:
     said = [text for text in told if _WAITS.search(text)]
     is_waiting = bool(told) and _WAITS.search(told[-1])
     if not is_waiting or (said.count(said[-1]) < _FEWEST_REPEATS and "still wait" not in said[-1]):
-        told_by_hand = (line for line in log.lines if _STANDS_STILL.search(line.text))
-        line = next(told_by_hand, None)
-        headline = "It stood still, according to whoever describes it."
-        advice = "Look at the last line before that: what does the program do next?"
-        return hint("hang_or_stall", _FACTOR, line, headline, advice) if line else None
+        return _told_by_hand(log)
     headline = "It waited for something that never came, according to its last lines."
     advice = "Check what they name: its log, its address, and whether it was started."
     return hint("hang_or_stall", _FACTOR, last[-1], headline, advice)
+
+
+def _told_by_hand(log: Log) -> Clue | None:
+    """What somebody tells of the end in a sentence."""
+    for line in log.lines:
+        is_said = not (line.is_stamped or line.is_warning or is_ordinary(line.text))
+        is_sentence = is_said and _SENTENCE.search(line.text)
+        for row in (BY_NAME[name] for name in _TOLD_BY_HAND if is_sentence):
+            if row.cause and row.tells(line.text):
+                headline = f"{row.headline}, according to whoever describes it."
+                return hint(row.cause, _FACTOR, line, headline, *row.advice)
+    return None
 
 
 def is_ordinary(text: str) -> bool:
@@ -192,7 +192,7 @@ def _read_as_exception(text: str) -> Raised:
 def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
     raised = _read_as_exception(said)
     row = classify(raised)
-    if row is None and not _SAID_BY_PYTHON.search(said):
+    if row is None and not BY_NAME["words_of_python"].tells(said):
         return
     base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
     is_of_callback = _OF_A_CALLBACK.search(said)

@@ -3,12 +3,12 @@
 import builtins
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitstop.diagnosis.exception import Frame, Raised, frames_in
+from pitstop.diagnosis.exception import Frame, Raised, frames_in, from_title, said_in
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.signatures.signals import WORDS
 from pitstop.diagnosis.wording import ADVICE, read_table
@@ -138,6 +138,9 @@ class Signature(Frozen):
             return False
         return not self.places or bool(self.places & places_of(raised))
 
+    def tells(self, text: str) -> bool:
+        return self.message is not None and bool(self.message.search(text))
+
 
 def _classes(names: str) -> frozenset[str]:
     return frozenset().union(*(_FAMILIES.get(name, {name}) for name in names.split()))
@@ -150,13 +153,13 @@ def _whole_lines(patterns: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(ended), re.MULTILINE)
 
 
-def _row(fields: dict[str, Any]) -> Signature:
+def _row(fields: dict[str, Any], flags: int = 0) -> Signature:
     message, line = fields.pop("message", None), fields.pop("line", None)
     values: dict[str, Any] = {
         "cause": None,
         **fields,
         "advice": tuple(ADVICE[name] for name in fields.get("advice", ())),
-        "message": re.compile("|".join(message), re.DOTALL) if message else None,
+        "message": re.compile("|".join(message), flags or re.DOTALL) if message else None,
         "line": _whole_lines(line) if line else None,
         "weight": Weight[fields.get("weight", "verdict").upper()],
         **{name: frozenset(fields.get(name, ())) for name in ("places", "packages")},
@@ -165,11 +168,11 @@ def _row(fields: dict[str, Any]) -> Signature:
     return Signature(**values)
 
 
-def _rows(name: str) -> Iterator[Signature]:
+def _rows(name: str, flags: int = 0) -> Iterator[Signature]:
     """The rows of a file; one whose message tells on a line of its own, too, makes two."""
     for fields in read_table(_HERE / f"{name}.toml")["signature"]:
         lone = fields.pop("lone", None)
-        row = _row(dict(fields))
+        row = _row(dict(fields), flags)
         yield row
         if lone:
             line = _whole_lines(fields["message"])
@@ -183,12 +186,15 @@ SIGNATURES = tuple(row for row in _ALL if row.line is None)
 """What exceptions look like: the most specific first."""
 LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
+_OF_WORDS = tuple(_rows("words", re.IGNORECASE))
+_WORDS = tuple(row for row in _OF_WORDS if row.weight > Weight.HINT)
+_OF_CLASSES = tuple(_rows("classes"))
 _CUT = tuple(_rows("cut"))
 """What an exception may be whose last line is not there, by the place that it came out of."""
 _OF_PYTHON = {name for name in vars(builtins) if name.endswith(("Error", "Exception", "Iteration"))}
 CLASSES = _OF_PYTHON.union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
 """Names of classes of exceptions that Python or a table knows."""
-BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT) if row.name}
+BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT, *_OF_WORDS) if row.name}
 
 _NO_PART_OF_IT = re.compile(
     r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
@@ -197,11 +203,20 @@ _NO_PART_OF_IT = re.compile(
     r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
     re.MULTILINE,
 )
+_PASSED_ON = re.compile(
+    r"(?:[a-z_]\w*\.)*(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<message>.*)", re.DOTALL
+)
 _OLD_STATUS = re.compile(
     r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
     r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: ?(?![-+ \d]))"
 )
 """As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
+
+_NAMES_OF_CODE = """
+ArithmeticError AssertionError AttributeError KeyboardInterrupt LookupError NameError
+NotImplementedError RecursionError SyntaxError SystemExit TypeError"""
+_OF_CODE = frozenset(_NAMES_OF_CODE.split())
+"""Classes of what is wrong in a program, whatever they name."""
 
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(
@@ -223,8 +238,19 @@ def with_status_names(message: str) -> str:
 
 def classify(raised: Raised) -> Signature | None:
     said = with_status_names(_NO_PART_OF_IT.sub("", raised.message))
-    rows = (row for row in SIGNATURES if row.matches(raised, said))
-    return next((row for row in rows if _may_be(row, raised)), None)
+    # TensorFlow passes on what a function of the script raised in an exception of its own.
+    passed_on = _PASSED_ON.match(raised.message) if raised.name in TENSORFLOW else None
+    inner = passed_on and classify(from_title(passed_on["name"], passed_on["message"]))
+    if inner:
+        return inner
+    known = _first(SIGNATURES, raised, said)
+    if known or raised.names & _OF_CODE:
+        return known
+    return _first(_WORDS, raised, said_in(said)) or _first(_OF_CLASSES, raised, said)
+
+
+def _first(rows: Iterable[Signature], raised: Raised, said: str) -> Signature | None:
+    return next((row for row in rows if row.matches(raised, said) and _may_be(row, raised)), None)
 
 
 def _may_be(row: Signature, raised: Raised) -> bool:
