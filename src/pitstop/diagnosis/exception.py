@@ -27,6 +27,7 @@ _SAYS_WHERE = re.compile(
     r"|Node: |Caused by op|Exception encountered when calling)|    "
 )
 """Lines of an error of TensorFlow or Keras that tell where it was, not what."""
+_ERRNO = re.compile(r"\[Errno (\d{1,2})\]")
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 """TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
 HOW_TO_REPORT = (
@@ -91,9 +92,11 @@ def from_title(
     title: str, message: str, frames: tuple[Frame, ...] = (), *, callback: str = ""
 ) -> Raised:
     own = innermost_own(frames)
+    number = _ERRNO.match(message)
+    by_number = (type(OSError(int(number[1]), "")).__name__,) if number else ()
     return Raised(
         name=bare(title),
-        names=with_builtin_bases((title,)),
+        names=with_builtin_bases((title, *by_number)),
         message=message,
         file=own.file if own else "",
         line=own.line if own else 0,

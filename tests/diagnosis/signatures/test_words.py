@@ -107,6 +107,48 @@ def test_what_somebody_tells_of_the_end_is_believed_where_nothing_else_is_told(
     assert (found[0].cause if found else "unknown") == cause
 
 
+_LIBRARY = 'File "/a/site-packages/'
+_CLOSED = (
+    f'Traceback (most recent call last):\n  {_LIBRARY}tensorflow/session.py", line 1, in _run\n'
+    "    raise RuntimeError('Attempted to use a closed Session.')\n"
+)
+_LOADS = (
+    f'{_LIBRARY}tensorflow/python/saved_model/load.py", line 604, in load_internal\n    go()\n'
+    f'{_LIBRARY}tensorflow/python/saved_model/load.py", line 1, in _load\n    proto\n'
+    "KeyError: '__inference_5068'\n"
+)
+_SAVES = (
+    'File "train.py", line 9, in <module>\n    model.save("m")\n'
+    f'{_LIBRARY}keras/saving/save.py", line 2, in save_model\n    x.decode()\n'
+    "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80\n"
+)
+_BESIDE = (
+    'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    get()\n'
+    "ray.exceptions.RayActorError: The actor died unexpectedly.\n"
+    "(pid=31) *** SIGSEGV (@0x66) received by PID 31 (TID 0x7) stack trace: ***\n\n"
+)
+_FOLDER = '  File "a.py", line 3, in f\n    open(p)\nOSError: [Errno 21] Is a directory\n'
+_PLACED = "InvalidArgumentError: Cannot place the graph because an edge connects groups"
+
+KINDS: dict[str, tuple[str, CauseId]] = {
+    "the class that belongs to an error number": (_FOLDER, "data_error"),
+    "the message in the last line of code": (_CLOSED, "user_code_error"),
+    "about the graph, not about data": (_PLACED, "user_code_error"),
+    "what is fed": ("NotFoundError: Feed Placeholder_2:0: not found", "user_code_error"),
+    "a parameter": ("KeyError: 'list.85.Conv2d.weight'", "checkpoint_corrupt_or_mismatch"),
+    "libraries that load a saved model": (_LOADS, "checkpoint_corrupt_or_mismatch"),
+    "what is saved is no input": (_SAVES, "user_code_error"),
+    "lines of other writers among those of a traceback": (_BESIDE, "native_crash"),
+    "no early stop": ("Checking for early stopping (last 4 steps)\nEpochs: 1\n", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("text", "cause"), KINDS.values(), ids=KINDS)
+def test_kinds_that_were_read_wrongly(text: str, cause: CauseId) -> None:
+    found = findings(Ending(parse(text)))
+    assert (found[0].cause if found else "unknown") == cause
+
+
 RIGHT, MOST_FALSE = 340, 130
 
 

@@ -10,13 +10,7 @@ from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clues import Clue, classified, hint
 from pitstop.diagnosis.log.lines import Line, without_marks
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures.tables import (
-    BY_NAME,
-    TENSORFLOW,
-    Weight,
-    classify,
-    with_status_names,
-)
+from pitstop.diagnosis.signatures import tables
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |(?-i:\b[A-Z]+_[A-Z]+: )"
@@ -132,7 +126,7 @@ def before(log: Log, clue: Clue) -> Clue | None:
             continue
         said = called["said"] if called else line.text.strip()
         raised = from_title("InternalError", said)
-        row = classify(raised)
+        row = tables.classify(raised)
         if row:
             base = replace(clue, number=line.number, quote=line.text.strip())
             headline = f"{row.headline}: {phrases.shorten(said)}"
@@ -160,7 +154,7 @@ def _told_by_hand(log: Log) -> Clue | None:
     for line in log.lines:
         is_said = not (line.is_stamped or line.is_warning or is_ordinary(line.text))
         is_sentence = is_said and _SENTENCE.search(line.text)
-        for row in (BY_NAME[name] for name in _TOLD_BY_HAND if is_sentence):
+        for row in (tables.BY_NAME[name] for name in _TOLD_BY_HAND if is_sentence):
             if row.cause and row.tells(line.text):
                 headline = f"{row.headline}, according to whoever describes it."
                 return hint(row.cause, _FACTOR, line, headline, *row.advice)
@@ -182,19 +176,19 @@ def _read_as_exception(text: str) -> Raised:
     named = _NAMED.search(text)
     if named:
         return from_title(named["name"], text.strip())
-    status = _STATUS.search(with_status_names(text))
+    status = _STATUS.search(tables.with_status_names(text))
     name = status["code"].title().replace("_", "") + "Error" if status else ""
-    if name in TENSORFLOW:
+    if name in tables.TENSORFLOW:
         return from_title(name, text.strip())
     return replace(from_title("RuntimeError", text.strip()), names=_ANY_CLASS)
 
 
 def _of(log: Log, line: Line, said: str) -> Iterator[Clue]:
     raised = _read_as_exception(said)
-    row = classify(raised)
-    if row is None and not BY_NAME["words_of_python"].tells(said):
+    row = tables.classify(raised)
+    if row is None and not tables.BY_NAME["words_of_python"].tells(said):
         return
-    base = Clue(None, 0, Weight.HINT, line.number, line.group, line.text.strip(), "")
+    base = Clue(None, 0, tables.Weight.HINT, line.number, line.group, line.text.strip(), "")
     is_of_callback = _OF_A_CALLBACK.search(said)
     cause: CauseId = "callback_error" if is_of_callback else "user_code_error"
     who = "A callback" if is_of_callback else "The script"

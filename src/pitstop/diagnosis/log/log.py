@@ -67,12 +67,14 @@ class Log(Frozen):
 
     @cached_property
     def inside_tracebacks(self) -> frozenset[int]:
+        groups = {line.number: line.group for line in self.lines}
         return frozenset(
             number
             for each in self.tracebacks
             if each.headed
             # what stands before its header is no part of it
             for number in range(each.first + (each.first < each.last), each.last + 1)
+            if groups.get(number) == each.group
         )
 
     @cached_property

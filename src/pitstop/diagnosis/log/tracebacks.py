@@ -53,7 +53,7 @@ _MESSAGE_STOP = re.compile(
     r"|[\w.-]+ +(?:INFO|WARNING|ERROR) "
     r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
-_RAISE = re.compile(r"raise (?P<name>[\w.]+)")
+_RAISE = re.compile(r"raise (?P<name>[\w.]+)(?:\([\"'](?P<message>[^\"']*))?")
 _CODE = re.compile(r"(?:[\w.]+(?:, ?[\w.]+)* ?= ?)?[A-Za-z_][\w.]*\(.*\)$")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
 _IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
@@ -182,11 +182,12 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
         return None
     # The last line of code names the class, as `raise StopIteration()` does.
     by_code = _RAISE.match(frames[-1].code)
+    message = ""
     if not name and by_code and ERROR_NAME.match(by_code["name"]):
-        name = by_code["name"]
+        name, message = by_code["name"], by_code["message"] or ""
     called = _CALLS_HOOK.search(" ".join(frame.code for frame in frames[-2:]))
     hook = _callback_of(frames) or (called["hook"] if called else "")
-    raised = from_title(name, "", frames, callback=hook)
+    raised = from_title(name, message, frames, callback=hook)
     quote = (
         at.text.strip()
         if headed

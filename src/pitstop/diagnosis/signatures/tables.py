@@ -58,9 +58,9 @@ def _places(frame: Frame) -> list[str]:
 
 
 def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
-    """The user's call to load something saved, and below it libraries only."""
+    """The user's call to load something saved, if that is shown, and below it libraries only."""
     own = [i for i, frame in enumerate(frames) if not frame.is_library]
-    inner = frames[own[-1] :] if own else ()
+    inner = frames[own[-1] :] if own else frames
     places = {place for frame in inner for place in _places(frame)}
     return len(inner) > 1 and "restoring" in places and "saving" not in places
 
@@ -213,7 +213,7 @@ _OLD_STATUS = re.compile(
 """As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
 
 _NAMES_OF_CODE = """
-ArithmeticError AssertionError AttributeError KeyboardInterrupt LookupError NameError
+ArithmeticError AttributeError KeyboardInterrupt LookupError NameError
 NotImplementedError RecursionError SyntaxError SystemExit TypeError"""
 _OF_CODE = frozenset(_NAMES_OF_CODE.split())
 """Classes of what is wrong in a program, whatever they name."""
@@ -259,8 +259,9 @@ def _may_be(row: Signature, raised: Raised) -> bool:
         return row.cause in _OF_WRITING
     if row.name == "saved_file" and _opens_data(raised):
         return False
-    reads_input = not raised.callback or "input" in places_of(raised)
-    return reads_input or row.cause not in _OF_INPUTS
+    places = places_of(raised)
+    is_written = "saving" in places and row.cause == "data_error" and row.name != "input_or_output"
+    return "input" in places or not (raised.callback or is_written) or row.cause not in _OF_INPUTS
 
 
 def _opens_data(raised: Raised) -> bool:
@@ -278,8 +279,7 @@ def _opens_data(raised: Raised) -> bool:
 def _could_not_write(raised: Raised) -> bool:
     if _WRITES.search(raised.message):
         return True
-    is_missing = bool(_MISSING & raised.names) or "[Errno 2]" in raised.message
-    return is_missing and "saving" in places_of(raised)
+    return bool(_MISSING & raised.names) and "saving" in places_of(raised)
 
 
 def of_cut(raised: Raised) -> Signature | None:
