@@ -16,6 +16,12 @@ from pitstop.diagnosis.signatures import tables
 from pitstop.diagnosis.signatures.tables import Signature, classify
 from tests.diagnosis.signatures.test_messages import _CASES
 
+_MAPPED = (
+    "Graph execution error:\n\nDetected at node EagerPyFunc defined at:\n"
+    "Error in user-defined function passed to MapDataset:2 transformation with iterator: "
+    "Iterator::Root::Prefetch::Map: "
+)
+
 UNSEEN: list[tuple[str, str, CauseId]] = [
     ("ValueError", "Couldn't find trained model at ./run7.", "checkpoint_corrupt_or_mismatch"),
     (
@@ -63,6 +69,7 @@ def test_code_that_is_wrong_is_not_read_by_its_words(name: str, message: str) ->
     [
         ("exceptions.ImportError: Could not import PIL.Image.\n\t [[Node: PyFunc]]", "dependency"),
         ("MemoryError: \nTraceback (most recent call last):\n\t [[{{node PyFunc}}]]", "host_alloc"),
+        (f"{_MAPPED}ModuleNotFoundError: No module named 'a'\nTraceback", "dependency"),
         ("ValueError: nothing is known of it\n\t [[{{node PyFunc}}]]", "data_error"),
     ],
 )

@@ -204,7 +204,8 @@ _NO_PART_OF_IT = re.compile(
     re.MULTILINE,
 )
 _PASSED_ON = re.compile(
-    r"(?:[a-z_]\w*\.)*(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<message>.*)", re.DOTALL
+    r"(?m)^(?:Error in user-defined function .*?: )??(?:[a-z_]\w*\.)*"
+    r"(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<message>[\s\S]*)"
 )
 _OLD_STATUS = re.compile(
     r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
@@ -239,11 +240,9 @@ def with_status_names(message: str) -> str:
 def classify(raised: Raised) -> Signature | None:
     said = with_status_names(_NO_PART_OF_IT.sub("", raised.message))
     # TensorFlow passes on what a function of the script raised in an exception of its own.
-    passed_on = _PASSED_ON.match(raised.message) if raised.name in TENSORFLOW else None
+    passed_on = _PASSED_ON.search(raised.message) if raised.name in TENSORFLOW else None
     inner = passed_on and classify(from_title(passed_on["name"], passed_on["message"]))
-    if inner:
-        return inner
-    known = _first(SIGNATURES, raised, said)
+    known = inner or _first(SIGNATURES, raised, said)
     if known or raised.names & _OF_CODE:
         return known
     return _first(_WORDS, raised, said_in(said)) or _first(_OF_CLASSES, raised, said)
