@@ -29,8 +29,8 @@ from pitstop.tensorflow.session_course import is_drawn
 _STATE_FILE = "checkpoint"  # in which `tf.train` lists the checkpoints of a folder
 _SLACK_SECONDS = 5.0
 _HIDDEN = (
-    "the script's own checkpoints, such as those in {}, are not restored: its loop is repeated "
-    "from the start, when there were none."
+    "the script's own checkpoints, such as those in {}, are hidden from it while Pitstop repeats "
+    "its loop: the loop began when there were none. They stay on disk."
 )
 _ANOTHER = (
     "The loop is not the saved one: {}. The script's own checkpoints in {} were hidden from it, so "
