@@ -15,7 +15,8 @@ from pitstop.engine import file_access
 ASIDE = ".pitstop-interrupted"
 WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _MOST_FILES = 64
-_MOST_BYTES = 1 << 28
+_MOST_BYTES = 1 << 30
+_MEMORY_SHARE = 1 / 8  # of what is free
 
 
 class OutputFiles:
@@ -38,7 +39,10 @@ class OutputFiles:
 
         An earlier attempt may have written the latter.
         """
-        left_bytes = _MOST_BYTES
+        # Loaded where a training runs; each Python process of a run loads this module.
+        from pitstop.machine.memory import available_bytes  # noqa: PLC0415
+
+        left_bytes = min(_MOST_BYTES, int(_MEMORY_SHARE * available_bytes()))
         found = {}
         opened = file_access.opened()
         for path in dict.fromkeys([*_weights(named), *reversed(self._written)]):
