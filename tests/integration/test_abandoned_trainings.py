@@ -56,8 +56,8 @@ while waiting := [job for job in jobs if job.waits()]:
 @pytest.mark.parametrize(
     ("script", "step", "every", "reason"),
     [
-        (_LOADS, "50", "7steps", "behind step "),
-        (_MARKS, "1", "7steps", "behind step "),
+        (_LOADS, "50", "7steps", "after step "),
+        (_MARKS, "1", "7steps", "after step "),
         (_REPEATS, "270", "7steps", "0.json"),
     ],
     ids=["loads-what-it-has-left", "had-perhaps-saved-nothing", "gets-the-outcomes-of-others"],

@@ -150,7 +150,7 @@ def test_run_folder_of_a_newer_format(tmp_path: Path) -> None:
     identity.write_text(newer)
     code, line = _refusal(tmp_path, "run")
     assert code == 1
-    assert "format version 99, but this Pitstop reads version 1." in line
+    assert "in version 99; this Pitstop reads version 1." in line
     assert "Upgrade Pitstop to the version that wrote this run." in line
     assert identity.read_text() == newer
 
