@@ -20,7 +20,7 @@ from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import script_frame
-from pitstop.engine.output_files import OUTPUTS, WEIGHTS
+from pitstop.engine.output_files import WEIGHTS
 from pitstop.engine.path_record import CREATED, REMOVED
 from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
@@ -142,8 +142,8 @@ class EarlierFiles:
         is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
         if is_noted and flags & APPENDING != APPENDING:
             REWRITTEN.note(path)
-        elif REWRITTEN.trains and path.endswith(WEIGHTS):
-            OUTPUTS.note(path)
+        elif path.endswith(WEIGHTS):
+            REWRITTEN.note_weights(path)
         if not is_by_script:
             return
         self._keep_content(path)

@@ -59,25 +59,27 @@ class OutputFiles:
 
         Only those below the working directory, and those that callbacks have `named`.
         """
-        allowed = set(_weights(named))
+        allowed, opened = set(_weights(named)), file_access.opened()
         return [
             Path(path)
             for path, content in contents.items()
             if path in allowed or file_access.is_of_project(path)
+            if os.path.realpath(path) not in opened
             if self._make(path, content, changed_seconds)
         ]
 
     def _make(self, path: str, content: bytes, changed_seconds: float) -> bool:
-        if os.path.realpath(path) in file_access.opened() or _holds(path, content):
+        if _holds(path, content):
             return False
+        aside = Path(path + ASIDE)
         with contextlib.suppress(OSError):
-            if _holds(path + ASIDE, content):
-                Path(path + ASIDE).replace(path)
+            if _holds(str(aside), content):
+                aside.replace(path)
                 return True
-            if Path(path + ASIDE).exists():
+            if aside.exists():
                 Path(path).unlink(missing_ok=True)
             elif Path(path).exists():
-                Path(path).rename(path + ASIDE)
+                Path(path).rename(aside)
             self._given.add(path)
             file_access.make(path, content, changed_seconds)
             return True

@@ -39,6 +39,11 @@ class RewrittenFiles:
             if len(self._written) > _MOST_FILES:
                 del self._written[next(iter(self._written))]
 
+    def note_weights(self, path: str) -> None:
+        """A library is about to write weights to it."""
+        if self.trains:
+            OUTPUTS.note(path)
+
     def capture(self) -> dict[str, bytes]:
         # What is still to be written to an open file is not known.
         opened = file_access.opened() if self._written else set()

@@ -11,7 +11,6 @@ import tensorflow as tf
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.engine.output_files import OUTPUTS
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.replay.calls import METHODS, Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures
@@ -130,8 +129,7 @@ def _open_h5(
         EARLIER.note(str(name), is_only_read=mode == "r")
     elif mode == "w" and isinstance(name, str | os.PathLike):
         EARLIER.note_begun_anew(str(name))
-        if REWRITTEN.trains:
-            OUTPUTS.note(str(name))
+        REWRITTEN.note_weights(str(name))
     original(file, name, mode, *args, **kwargs)
 
 

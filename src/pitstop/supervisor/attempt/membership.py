@@ -111,7 +111,8 @@ class Membership:
 
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""
-        if self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at:
+        has_saved = self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at
+        if self._pids and has_saved:
             there = self._pids.intersection(family.living_descendants(()))
             own_process.send(signal.SIGTERM, there - {self._trainers.slot.pid})
             self._pids.clear()
