@@ -37,10 +37,7 @@ OPTIMIZERS = (
     _module("src.optimizers.legacy.optimizer_v2").OptimizerV2,
 )
 
-WITH_RANDOM_STREAMS = (
-    "call keras.backend.experimental.enable_tf_random_generator() before creating layers, or use "
-    "tf.random.Generator"
-)
+WITH_RANDOM_STREAMS = f"{randomness.WITH_KERAS_2}, or use tf.random.Generator"
 """What a training step may draw from."""
 
 _METHODS: tuple[common_private.Method, ...] = (

@@ -100,8 +100,8 @@ class LoopState:
         self.doubt(
             f"a traced function draws from a hidden random stream ({op_type} at "
             f"{place_on_stack()}); use tf.random.Generator, "
-            "keras.random with a SeedGenerator, or a Keras layer (with Keras 2, call "
-            "keras.backend.experimental.enable_tf_random_generator() before creating layers)"
+            "keras.random with a SeedGenerator, or a Keras layer (with Keras 2, "
+            f"{randomness.WITH_KERAS_2})"
         )
 
     def _path_of(self, variable: Any) -> str:

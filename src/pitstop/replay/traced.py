@@ -10,12 +10,11 @@ from weakref import WeakKeyDictionary
 from pitstop.engine.witness import place_on_stack
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.tensorflow import drawn_inputs, private
+from pitstop.tensorflow import drawn_inputs, private, randomness
 
 _DRAWS_RANDOM = (
     "{} uses a hidden random stream ({} at {}); use a Keras layer, keras.random with a "
-    "SeedGenerator, or tf.random.Generator (with Keras 2, call "
-    "keras.backend.experimental.enable_tf_random_generator() before creating layers)"
+    f"SeedGenerator, or tf.random.Generator (with Keras 2, {randomness.WITH_KERAS_2})"
 )
 _CHANGES_STATE = (
     "{} changes state that is not a variable ({} at {}) and is not restored; do that outside the "

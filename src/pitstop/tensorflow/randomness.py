@@ -97,6 +97,9 @@ def seed_if_unseeded() -> None:
         regard_as_given()
 
 
+WITH_KERAS_2 = "call keras.backend.experimental.enable_tf_random_generator() before creating layers"
+"""What makes its layers draw from streams that can be read."""
+
 # Where TensorFlow and Keras keep the functions of an input.
 _OPENED_MODULES = (
     "tensorflow.python.data.",
