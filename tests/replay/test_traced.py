@@ -132,3 +132,25 @@ def test_traces_that_draw_differently_are_not_counted(traced: TracedFunctions) -
         assert traced.drawn_by(call) == 1
         compiled(batches, True)
     assert traced.drawn_by(call) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "told"),
+    [
+        (lambda: tf.random.normal(()), (), "RandomStandardNormal in a graph"),
+        (lambda: tf.function(lambda: tf.random.uniform(()))(), (), "RandomUniform in a graph"),
+        (draws_twice, (numbers(),), "gives up: draws_twice reads its own input"),
+    ],
+)
+def test_what_was_traced_before_the_call_is_seen(
+    traced: TracedFunctions, function: Callable[..., Any], args: tuple[Any, ...], told: str
+) -> None:
+    concrete = tf.function(function).get_concrete_function(*args)
+    call = FunctionCall(concrete, lambda: concrete(*args), args, {})
+    with traced.running(call):
+        call.run()
+    doubts = Doubts()
+    for _ in range(2):
+        traced.judge(doubts, call)  # type: ignore[arg-type]
+    assert all(told in reason for reason in doubts.reasons)
+    assert len(doubts.reasons) == 2

@@ -35,8 +35,12 @@ class Call:
         """Whether it takes a whole input, and draws from it in its graph."""
         return False
 
+    def functions(self) -> list[Any]:
+        """The `tf.function`s that run."""
+        return []
+
     def traces(self) -> int:
-        return 0
+        return sum(map(private.traces, self.functions()))
 
     def trains(self) -> bool:
         return False
@@ -78,8 +82,8 @@ class FunctionCall(Call):
     def name(self) -> str:
         return private.function_name(self.owner)
 
-    def traces(self) -> int:
-        return private.traces(self.owner)
+    def functions(self) -> list[Any]:
+        return [self.owner]
 
     def trains(self) -> bool:
         return private.trains(self.owner)
@@ -109,9 +113,8 @@ class MethodCall(Call):
     def feeds_itself(self) -> bool:
         return not self.method.endswith("_on_batch")
 
-    def traces(self) -> int:
-        called = private.functions_behind(getattr(self.owner, METHODS[self.method], None))
-        return sum(map(private.traces, called))
+    def functions(self) -> list[Any]:
+        return private.functions_behind(getattr(self.owner, METHODS[self.method], None))
 
     def trains(self) -> bool:
         return self.method == "train_on_batch"

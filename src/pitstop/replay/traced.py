@@ -10,19 +10,21 @@ from weakref import WeakKeyDictionary
 from pitstop.engine.witness import place_on_stack
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.tensorflow import drawn_inputs, private, randomness
+from pitstop.tensorflow import drawn_inputs, graph_digest, private, randomness
+from pitstop.tensorflow.traced_ops import OpKind
 
 _DRAWS_RANDOM = (
-    "{} uses a hidden random stream ({} at {}); use a Keras layer, keras.random with a "
+    "{} uses a hidden random stream ({} {}); use a Keras layer, keras.random with a "
     f"SeedGenerator, or tf.random.Generator (with Keras 2, {randomness.WITH_KERAS_2})"
 )
 _CHANGES_STATE = (
-    "{} changes state that is not a variable ({} at {}) and is not restored; do that outside the "
+    "{} changes state that is not a variable ({} {}) and is not restored; do that outside the "
     "function"
 )
 _DRAWS_INPUT = "{} reads its own input ({})"
 _UNCERTAIN = "from several iterators, or a varying number of elements"
 _NOT_COUNTED = "in a loop, a branch, an inner function, or not from an argument"
+_BEFORE = "in a graph that was traced before the call"
 _EAGER = "{} runs eagerly: changes to Python state are not seen; compile without run_eagerly"
 
 
@@ -38,6 +40,7 @@ class _Known:
     unrepeatable: str = ""
     called: set[str] = field(default_factory=set)
     trains: dict[tuple[str, int], bool] = field(default_factory=dict)
+    looked_at: set[tuple[str, int]] = field(default_factory=set)
     drawn: dict[int, int | None] = field(default_factory=dict)
 
 
@@ -81,7 +84,7 @@ class TracedFunctions:
     def _doubt(self, message: str, op_type: str) -> None:
         call = self._traced_for()
         if call is not None and not self._of(call).doubt:
-            self._of(call).doubt = message.format(call.name, op_type, place_on_stack())
+            self._of(call).doubt = message.format(call.name, op_type, f"at {place_on_stack()}")
 
     def input_op(self, op_type: str) -> None:
         call = self._traced_for()
@@ -120,7 +123,22 @@ class TracedFunctions:
             known[key] = call.trains()
         return known[key]
 
+    def _look(self, call: Call) -> None:
+        """Finds what was not traced for a call: by `get_concrete_function`, or in another file."""
+        known, key = self._of(call), (call.name, call.traces())
+        if key in known.looked_at:
+            return
+        known.looked_at.add(key)
+        for graph in (graph for each in call.functions() for graph in private.graphs(each)):
+            kinds = graph_digest.kinds_of(graph)
+            for kind, message in ((OpKind.RANDOM, _DRAWS_RANDOM), (OpKind.STATE, _CHANGES_STATE)):
+                if kind in kinds and not known.doubt:
+                    known.doubt = message.format(call.name, kinds[kind], _BEFORE)
+            if OpKind.INPUT in kinds and not (call.feeds_itself or graph in self._drawn):
+                known.unrepeatable = known.unrepeatable or _DRAWS_INPUT.format(call.name, _BEFORE)
+
     def judge(self, loop: LiveLoop, call: Call) -> None:
+        self._look(call)
         known, drawn = self._of(call), self.drawn_by(call)
         if known.unrepeatable:
             loop.give_up(known.unrepeatable)

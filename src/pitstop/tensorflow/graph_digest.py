@@ -7,11 +7,25 @@ from collections.abc import Iterable
 from typing import Any
 
 from pitstop.tensorflow import private, traced_ops
+from pitstop.tensorflow.traced_ops import OpKind
 
 _SEEDS = frozenset({"seed", "seed2"})
 # Names of functions and of resources are others in each process.
 _COMPARED = frozenset({"b", "f", "i", "shape", "tensor", "type"})
 _ADDRESS = re.compile(" object at 0x[0-9a-f]+")
+
+
+def nodes_of(graph: Any) -> list[Iterable[Any]]:
+    """The nodes of a graph, and of each function that is called in it."""
+    definition = graph.as_graph_def()
+    return [definition.node, *(each.node_def for each in definition.library.function)]
+
+
+def kinds_of(graph: Any) -> dict[OpKind, str]:
+    """What its ops do that a resume cannot take for granted, each with the type of one."""
+    nodes = (node for part in nodes_of(graph) for node in part)
+    found = ((traced_ops.kind_of(node.op, node.attr), node.op) for node in nodes)
+    return {kind: op_type for kind, op_type in found if kind is not None}
 
 
 def look(function: Any) -> tuple[dict[str, str], str]:
@@ -22,8 +36,7 @@ def look(function: Any) -> tuple[dict[str, str], str]:
     """
     digests, drawing, counts = {}, "", Counter[str]()
     for graph in private.graphs(function):
-        definition = graph.as_graph_def()
-        parts = [definition.node, *(each.node_def for each in definition.library.function)]
+        parts = nodes_of(graph)
         drawn = (node.op for nodes in parts for node in nodes if _draws(node))
         drawing = drawing or next(drawn, "")
         # A small tensor is a constant, a large one is captured.
