@@ -189,3 +189,12 @@ def test_what_a_trace_leaves_in_a_layer_is_no_other_architecture() -> None:
     assert architecture_of(model) == traced
     model.layers[0].last = 2.0
     assert architecture_of(model) != traced
+
+
+def test_the_size_of_the_first_batches_is_no_part_of_the_layers() -> None:
+    def layers(*batch_shape: int | None) -> str:
+        model = keras.Sequential([keras.Input(batch_shape=batch_shape), keras.layers.Dropout(0.5)])
+        model.compile("sgd", "mse")
+        return architecture_of(model)["layers"]
+
+    assert layers(None, 2) == layers(8, 2) == layers(16, 2) != layers(8, 3)

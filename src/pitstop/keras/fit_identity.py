@@ -91,6 +91,11 @@ def architecture_of(model: Any) -> dict[str, str]:
     }
 
 
+_BUILT_WITH = "build_config"
+_SHAPES = frozenset({"batch_input_shape", "batch_shape"})
+"""Keys in the configuration of a layer for shapes that begin with the size of a batch."""
+
+
 def _is_empty(value: Any) -> bool:
     """Whether a trace of `call` may put tensors in its place."""
     return value is None or (isinstance(value, list | dict) and not value)
@@ -261,7 +266,11 @@ def _renamed(config: Any, names: Mapping[str, str]) -> Any:
         if config.get("class_name") == "__keras_tensor__":
             # Its dtype follows from the policy of its layer.
             config = {**config["config"], "dtype": None}
-        return {str(name): _renamed(each, names) for name, each in config.items()}
+        kept = {name: each for name, each in config.items() if name != _BUILT_WITH}
+        for name in _SHAPES & kept.keys():
+            # The first batches set it; Keras 2 opens it when another size comes.
+            kept[name] = kept[name] and kept[name][1:]
+        return {str(name): _renamed(each, names) for name, each in kept.items()}
     if isinstance(config, list | tuple):
         return [_renamed(each, names) for each in config]
     return names.get(config, config) if isinstance(config, str) else config
