@@ -91,16 +91,6 @@ def test_a_cell_of_keras_2_is_identical_or_labelled(
     assert difference is None or INPUTS[cell.input] == NOT_EXACT, (cell.point, difference)
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.torture
-def test_a_dropout_that_draws_from_a_hidden_stream_is_not_exact(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "legacy_keras.py")
-    assert run.attempt("--halt-at-step", "15").returncode == 75
-    known = run.last(LevelKnown)
-    assert known.level == NOT_EXACT
-    assert "enable_tf_random_generator" in known.reason
-
-
 @pytest.mark.fast
 def test_a_stop_in_the_validation_costs_no_epoch(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "legacy_validation.py")

@@ -65,6 +65,10 @@ def draws_in_another(batches: Any) -> Any:
     return tf.function(draws_twice)(batches)
 
 
+def draws_numbers_in_another() -> Any:
+    return tf.function(lambda: tf.random.uniform(()))()
+
+
 HELD = numbers()
 
 
@@ -138,7 +142,7 @@ def test_traces_that_draw_differently_are_not_counted(traced: TracedFunctions) -
     ("function", "args", "told"),
     [
         (lambda: tf.random.normal(()), (), "RandomStandardNormal in a graph"),
-        (lambda: tf.function(lambda: tf.random.uniform(()))(), (), "RandomUniform in a graph"),
+        (draws_numbers_in_another, (), "RandomUniform in a graph"),
         (draws_twice, (numbers(),), "gives up: draws_twice reads its own input"),
     ],
 )

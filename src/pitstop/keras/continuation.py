@@ -279,7 +279,8 @@ class Continuation:
             run.structure.restore(self._saved.state["fit"]["structure"])
         except ResumeRefused as refusal:
             self._refuse_or_force(refusal)
-        run.traced.restore(self._saved.state["fit"].get("traced", {}))
+        fit = self._saved.state["fit"]
+        run.traced.restore(fit["traced"], fit["draws"])
         self.settings.take()
         left_out.cut_rate(run, self.position.step)
         if self._left_out:

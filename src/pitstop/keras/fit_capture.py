@@ -1,6 +1,7 @@
 """Where a running `fit` stands, and a cut of everything that it is made of."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,10 @@ def _not_restored(run: Any) -> list[str]:
     ]
 
 
+def _changed_behind(run: Any, cut: Mapping[str, Any]) -> list[str]:
+    return list(run.objects.changed_behind(cut, run.validation.copied(run.arguments)))
+
+
 def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     run.doubt(APPENDED.settle())
     encoder = Encoder("python/")
@@ -60,9 +65,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
         encoder, run.callbacks.callbacks, read_ahead=run.input.state.by_replay
     )
     unverified = held.refused + _not_restored(run)
-    if not milestone:
-        copied = run.validation.copied(run.arguments)
-        unverified += run.objects.changed_behind(objects["cut"], copied)
+    unverified += [] if milestone else _changed_behind(run, objects["cut"])
     run.note_level(unverified)
     position = run.position.place(stage, milestone)
     state = {
@@ -83,6 +86,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
             "objects": objects,
             "structure": run.structure.capture(),
             "traced": run.traced.capture(),
+            "draws": run.traced.draws_so_far(),
             "input": input_json,
             "validation": validation_json,
         },

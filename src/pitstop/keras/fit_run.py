@@ -165,8 +165,7 @@ class FitRun:
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         if self._stepping:
-            drawn = f"the training step draws from a hidden random stream ({op_type} at {where})"
-            self.parts.doubt(f"{drawn}; {self._private.WITH_RANDOM_STREAMS}")
+            self.traced.places[op_type] = where
 
     def note_level(self, unverified: list[str]) -> None:
         self.parts.unverified = unverified

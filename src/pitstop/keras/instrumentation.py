@@ -13,7 +13,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
-from pitstop.keras import stop_training
+from pitstop.keras import step_draws, stop_training
 from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.training import Training
@@ -75,6 +75,7 @@ class Instrumentation:
         replace_inner_fit(model_class, self._led_fit)
         for owner, name, around in hooks:
             hook(owner, name, functools.partial(self._led, around))
+        step_draws.watch(model_class)
         stop_training.watch(model_class, self.note_stop_training)
         if not self._notifies:
             self._notifies = True

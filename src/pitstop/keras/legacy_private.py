@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import common_private
+from pitstop.keras import common_private, step_draws
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow import randomness
@@ -45,7 +45,7 @@ _METHODS: tuple[common_private.Method, ...] = (
     (DataHandler, "steps", ("self",)),
     (DataHandler, "_truncate_execution_to_epoch", ("self",)),
     (DataHandler, "_infer_steps", ("self", "steps", "dataset")),
-    (Model, "make_train_function", ("self", "force")),
+    *((Model, *method) for method in step_draws.METHODS),
     (Model, "_validate_and_get_metrics_result", ("self", "logs")),
     *((each, "slice_inputs", ("self", "indices_dataset", "inputs")) for each in ARRAY_ADAPTERS),
     (PYTHON_ADAPTER, "_standardize_batch", ("self", "data")),

@@ -13,7 +13,8 @@ from typing import Any
 
 from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES, kinds
-from pitstop.tensorflow import private
+from pitstop.tensorflow import counted_draws, private
+from pitstop.tensorflow.counted_draws import Draws
 from pitstop.tensorflow.graph_digest import look
 from pitstop.tensorflow.randomness import is_part_of_an_input
 
@@ -26,6 +27,8 @@ _KNOWN: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictiona
 """By signature, the digests of the functions of this process, and of those they stand for."""
 _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 """How many traces of a function had been compared."""
+_DRAWS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+"""The type of an op in a function that draws from a hidden stream."""
 
 
 class ModelFunctions:
@@ -34,6 +37,7 @@ class ModelFunctions:
         self._looked_at = -1
         self._of_script: list[Any] = []
         self._saved: Mapping[str, Mapping[str, str]] = {}
+        self.places: dict[str, str] = {}  # where the training step traced random ops, by type
         self.draws = ""  # which function draws from a hidden stream; empty where none does
 
     def begin(self, roots: list[Any]) -> None:
@@ -51,21 +55,29 @@ class ModelFunctions:
         self._looked_at, other = private.TracedOps.count, ""
         for name, function in self._functions():
             traces = private.traces(function)
+            if (counted := counted_draws.of(function)) is not None:
+                other = other or counted.doubt
             if _SEEN.get(function) == traces:
+                self._note_draws(name, function)
                 continue
             _SEEN[function] = traces
             # One of a model that is made anew may have other values, as without an interruption.
             saved = {} if _is_of_model(name) else self._saved.get(name, {})
             known = _KNOWN.setdefault(function, dict(saved))
             told = _in_words(name, function)
-            digests, drawn = look(function)
-            if drawn and name not in _OWN_STEP:
-                self.draws = f"{told} draws from a hidden random stream ({drawn})"
+            digests, _DRAWS[function] = look(function)
+            self._note_draws(name, function)
             for signature, digest in digests.items():
                 is_other = known.setdefault(signature, digest) != digest
                 if is_other and digest not in _of_equal_arguments(known, signature):
                     other = _OTHER.format(told)
         return other
+
+    def _note_draws(self, name: str, function: Any) -> None:
+        if drawn := _DRAWS.get(function):
+            where = f" at {self.places[drawn]}" if drawn in self.places else ""
+            self.draws = f"{_in_words(name, function)} draws from a hidden random stream "
+            self.draws += f"({drawn}{where})"
 
     def capture(self) -> dict[str, Mapping[str, str]]:
         known = ((name, dict(_KNOWN.get(each, {}))) for name, each in self._functions())
@@ -73,7 +85,12 @@ class ModelFunctions:
         waiting = {name: saved for name, saved in self._saved.items() if not _is_of_model(name)}
         return waiting | {name: found for name, found in known if found or name in _NAMES}
 
-    def restore(self, saved: Mapping[str, Mapping[str, str]]) -> None:
+    def draws_so_far(self) -> dict[str, Draws]:
+        counted = ((name, each, counted_draws.of(each)) for name, each in self._functions())
+        found = ((name, each.capture(private.graphs(f))) for name, f, each in counted if each)
+        return {name: draws for name, draws in found if draws}
+
+    def restore(self, saved: Mapping[str, Mapping[str, str]], draws: Mapping[str, Draws]) -> None:
         self._saved = saved
         for other, model in self._models.items():
             for name in _NAMES:
@@ -83,6 +100,8 @@ class ModelFunctions:
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
             _SEEN.pop(function, None)
+            if (counted := counted_draws.of(function)) is not None:
+                counted.restore(draws.get(name, {}))
         self._looked_at = -1
 
     def _functions(self) -> Iterator[tuple[str, Any]]:
@@ -133,6 +152,8 @@ def _is_of_model(name: str) -> bool:
 
 
 def _in_words(name: str, function: Any) -> str:
+    if name in _OWN_STEP:
+        return "the training step"
     if not _is_of_model(name):
         return private.function_name(function)
     of_model, _, rest = name.partition("/")

@@ -24,7 +24,7 @@ from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.hooking import Original, hook
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import common_private
+from pitstop.keras import common_private, step_draws
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow.naming import Naming
 
@@ -41,7 +41,7 @@ _METHODS: tuple[common_private.Method, ...] = (
     (PyDatasetEnqueuer, "__init__", _QUEUE),
     (Variable, "_initialize", ("self", "value")),
     (Optimizer, "_clip_gradients", ("self", "grads")),
-    (TensorFlowTrainer, "make_train_function", ("self", "force")),
+    *((TensorFlowTrainer, *method) for method in step_draws.METHODS),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
     (TensorFlowTrainer, "_maybe_symbolic_build", ("self", "iterator", "data_batch")),
 )

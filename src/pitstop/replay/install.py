@@ -15,7 +15,7 @@ from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.replay.calls import METHODS, Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.recorder import OpenSession, Recorder
-from pitstop.tensorflow import drawn_inputs, private, variable_use
+from pitstop.tensorflow import counted_draws, drawn_inputs, private, variable_use
 from pitstop.tensorflow.event_files import SUMMARY_WRITERS
 from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
@@ -24,6 +24,7 @@ from pitstop.tensorflow.variables import VariableRegistry
 
 def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Recorder:
     recorder = Recorder(open_session, registry)
+    counted_draws.watch()
     private.around_function_calls(functools.partial(_call_function, recorder))
     variable_use.around_read(recorder.reads, recorder.has_read)
     variable_use.after_write(recorder.eager.wrote)

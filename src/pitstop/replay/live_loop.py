@@ -19,6 +19,7 @@ from pitstop.link.beacon import Phase
 from pitstop.replay import values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import Closures
+from pitstop.replay.direct_draws import DirectDraws
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.replay.values import NotRecordable
@@ -49,6 +50,7 @@ class LiveLoop(ScriptLoop):
         session: Session,
         registry: VariableRegistry,
         identity: LoopIdentity,
+        draws: DirectDraws,
         closures: Closures | None = None,
     ) -> None:
         step = session.beacon.progress().step
@@ -62,6 +64,7 @@ class LiveLoop(ScriptLoop):
         # would take the place of what is newer.
         self.keeps = not session.trainings.is_past(self.index)
         self._registry = registry
+        self.draws = draws
         self._closures = closures
         if closures is not None:
             self.boundary.is_settled = closures.schedule.is_consistent
@@ -199,6 +202,7 @@ class LiveLoop(ScriptLoop):
                 **described,
                 "random": encoder.encode(self.first_random),
                 "identity": self.identity.to_json(encoder),
+                "draws": self.draws.capture(),
             }
         }
         self.saved_step = self.step

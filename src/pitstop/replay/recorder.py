@@ -22,6 +22,7 @@ from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import ClosureCall, Closures
+from pitstop.replay.direct_draws import DirectDraws
 from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
@@ -65,6 +66,7 @@ class Recorder:
         self._open_session = open_session
         self._registry = registry
         self.traced = TracedFunctions()
+        self._draws = DirectDraws()
         self._thread = self._home = 0
         self._place = _Place()
         self._beginning = threading.Lock()
@@ -215,7 +217,7 @@ class Recorder:
         with self._within():
             if self.loop is None and (session := self._take_session()) is not None:
                 nothing = LoopIdentity(Identity(), {})
-                self.loop = LiveLoop(session, self._registry, nothing, self._closures)
+                self.loop = LiveLoop(session, self._registry, nothing, self._draws, self._closures)
                 self.loop.start()
                 self._in_the_open = True
             if self.loop is not None:
@@ -241,6 +243,7 @@ class Recorder:
 
     def _run(self, call: Call) -> tuple[Any, bool]:
         before = self._so_far(call)
+        self._count_draws(call)
         try:
             with self.traced.running(call):
                 result = call.run()
@@ -248,7 +251,17 @@ class Recorder:
             if self.loop is not None:
                 self.loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
             raise
+        self._note_draws(call)
         return result, before != self._so_far(call)
+
+    @observing(spoils=True)
+    def _count_draws(self, call: Call) -> None:
+        self._draws.begins(call)
+
+    @observing(spoils=True)
+    def _note_draws(self, call: Call) -> None:
+        if (doubt := self._draws.returned(call)) and self.loop is not None:
+            self.loop.doubt(doubt)
 
     def _so_far(self, call: Call) -> tuple[int, int]:
         try:
@@ -301,7 +314,7 @@ class Recorder:
             identity_of_present_call(randomness.script_seed()),
             loop_identity.look(self._registry.in_order(call.variables())),
         )
-        loop = self.loop = LiveLoop(session, self._registry, identity, self._closures)
+        loop = self.loop = LiveLoop(session, self._registry, identity, self._draws, self._closures)
         read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = read.own_resume
         point = None if alone else session.trainings.point_for(loop.index)

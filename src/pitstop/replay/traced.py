@@ -134,7 +134,8 @@ class TracedFunctions:
             for kind, message in ((OpKind.RANDOM, _DRAWS_RANDOM), (OpKind.STATE, _CHANGES_STATE)):
                 if kind in kinds and not known.doubt:
                     known.doubt = message.format(call.name, kinds[kind], _BEFORE)
-            if OpKind.INPUT in kinds and not (call.feeds_itself or graph in self._drawn):
+            fed = call.feeds_itself or isinstance(call, MethodCall) or graph in self._drawn
+            if OpKind.INPUT in kinds and not fed:
                 known.unrepeatable = known.unrepeatable or _DRAWS_INPUT.format(call.name, _BEFORE)
 
     def judge(self, loop: LiveLoop, call: Call) -> None:

@@ -33,7 +33,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
 from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import drawn_inputs, event_files, traced_ops
+from pitstop.tensorflow import counted_draws, drawn_inputs, event_files, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
@@ -55,7 +55,6 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (iterator_ops.OwnedIterator, "_restore_from_tensors"),
     (dataset_ops.DatasetV2, "_GeneratorState"),
     (interleave_op, "_ParallelInterleaveDataset"),
-    (context.Context, "clear_kernel_cache"),
     (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
     (random_seed, "get_seed"),
@@ -71,6 +70,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (PER_REPLICA, "values"),
     (stateful_random_ops.Generator, "_skip_single_var"),
     (concrete_function.ConcreteFunction, "__call__"),
+    *counted_draws.NEEDED,
     *drawn_inputs.NEEDED,
     *event_files.NEEDED,
 )

@@ -83,6 +83,7 @@ KINDS = {
     "stateful_recurrent": 36,
     "many_metrics": 36,
     "writes_models": 24,
+    "counted_random": 36,
     "hidden_random": 36,
     "own_generator": 36,
     "two_outputs": 36,

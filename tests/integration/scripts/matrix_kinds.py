@@ -282,10 +282,19 @@ def writes_models(trainer):
     trainer.note("best", keras.models.load_model("best.keras").count_params())
 
 
-def hidden_random(trainer):
+def counted_random(trainer):
     """A step that draws from TensorFlow's own stream."""
     noise = layers.Lambda(lambda x: x + 0.1 * tf.random.normal(tf.shape(x)))
     trainer.fit(compiled(network(noise)))
+
+
+def hidden_random(trainer):
+    """The same in a loop of the step."""
+
+    def noisy(x):
+        return tf.map_fn(lambda row: row + 0.1 * tf.random.normal(tf.shape(row)), x)
+
+    trainer.fit(compiled(network(layers.Lambda(noisy))))
 
 
 def own_generator(trainer):

@@ -1,0 +1,315 @@
+"""Random ops of a `tf.function`, drawn so that their place can be saved.
+
+A stateful random op counts in its kernel what it has drawn. Nobody can read or set this count. The
+stateless op of the same distribution takes key and counter as inputs, and draws the same numbers on
+a CPU: see `GuardedPhiloxRandom` and `PhiloxRandomOp` in tensorflow/core. The count is kept in a
+variable of the runtime instead.
+"""
+
+import functools
+import inspect
+import re
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context, record
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import (
+    gen_random_ops,
+    gen_resource_variable_ops,
+    gen_stateless_random_ops_v2,
+    resource_variable_ops,
+)
+
+from pitstop.engine.fence import FENCE
+from pitstop.engine.hooking import Original, hook
+
+_STATELESS = {
+    name: getattr(gen_stateless_random_ops_v2, f"stateless_{stateless}_v2")
+    for name, stateless in (
+        ("random_standard_normal", "random_normal"),
+        ("random_uniform", "random_uniform"),
+        ("random_uniform_int", "random_uniform_int"),
+        ("truncated_normal", "truncated_normal"),
+    )
+}
+_GIVES = "_get_concrete_function_garbage_collected"
+"""What `get_concrete_function` and an export get it by."""
+NEEDED: tuple[tuple[Any, str], ...] = (
+    *((gen_random_ops, name) for name in _STATELESS),
+    *((context.Context, name) for name in ("clear_kernel_cache", "_set_global_seed")),
+    (polymorphic_function.Function, _GIVES),
+    (polymorphic_function.Function, "_clone"),
+    (resource_variable_ops, "_variable_handle_from_shape_and_dtype"),
+)
+"""The private names that are used here, see `private.check`."""
+
+_PHILOX = 1
+_SAMPLES_PER_OUTPUT = 256
+"""What a stateful op passes over for each number that it draws (random_op.cc)."""
+
+Draws = dict[str, list[list[int]]]
+"""For a trace, by its inputs' types, and each random op: seed, samples passed, second seed."""
+
+_OTHER_DRAWS = "the training step draws random numbers by other ops than before"
+_OTHER_TRACE = "the training step, which draws random numbers, was traced for another input"
+_TAPED = "a function that draws random numbers is called both with and without a gradient tape"
+_REUSED = "one trace of the training step is called from two functions, each with draws of its own"
+
+
+class _Trace:
+    """One graph of a function. `inputs`: their types; `ops`: how many draws are counted."""
+
+    def __init__(self, graph: Any) -> None:
+        captured = {id(inner) for _, inner in graph.captures}
+        given = (each for each in graph.inputs if id(each) not in captured)
+        self.inputs = ", ".join(f"{each.dtype.name}{each.shape}" for each in given)
+        self.graph = weakref.ref(graph)
+        self.name = self.inputs
+        self.ops = 0
+
+
+class CountedDraws:
+    """Those of one `tf.function`. `doubt`: why they may not go on as saved; empty for none.
+
+    TensorFlow makes kernels for each function that calls it, and for calls from Python. Draws are
+    counted for calls like the first one: `nested`, or from Python.
+    """
+
+    def __init__(self) -> None:
+        self.nested: bool | None = None
+        self._traces: list[_Trace] = []
+        # By name of a trace, a variable of the runtime for each random op.
+        self._handles: defaultdict[str, list[Any]] = defaultdict(list)
+        self._saved: Draws = {}
+        self._is_continued = True
+        self._uncounted: Any = None
+        self.doubt = ""
+
+    @property
+    def are_any(self) -> bool:
+        return bool(self._traces)
+
+    def uncounted(self, function: Any) -> Any:
+        """The same function with traces of its own, for calls of the other kind."""
+        if self._uncounted is None:
+            self._uncounted = function._clone(None)
+        return self._uncounted
+
+    # -- tracing ---------------------------------------------------------------------
+
+    def begin_trace(self, graph: Any) -> _Trace:
+        trace = _Trace(graph)
+        self._traces.append(trace)
+        # A trace for any batch size takes the calls for one size, where it came first.
+        general = (name for name in self._saved if _covers(name, trace.inputs))
+        if trace.inputs not in self._saved:
+            trace.name = next(general, trace.inputs)
+        self._is_continued |= trace.name in self._saved
+        if not self._is_continued:
+            self.doubt = _OTHER_TRACE
+        return trace
+
+    def add(self, trace: _Trace, seed: int, seed2: int) -> Any:
+        """The variable of the next random op in a trace."""
+        handles = self._handles[trace.name]
+        at, trace.ops = trace.ops, trace.ops + 1
+        if at == len(handles):
+            saved = self._saved.get(trace.name, ())
+            handles.append(_variable(saved[at] if at < len(saved) else [seed, 0, seed2]))
+        return handles[at]
+
+    def end_trace(self, trace: _Trace) -> None:
+        if len(self._saved.get(trace.name, self._handles[trace.name])) != trace.ops:
+            self.doubt = _OTHER_DRAWS
+
+    # -- saving ----------------------------------------------------------------------
+
+    def capture(self, graphs: Collection[Any]) -> Draws:
+        """`graphs`: those that calls of the function run; others were traced for their variables.
+
+        What this attempt has not traced again is kept as it was saved.
+        """
+        living = [each for each in self._traces if each.graph() in graphs]
+        if len({each.inputs for each in living}) < len(living):
+            self.doubt = _REUSED
+        names = {each.name for each in living}
+        return self._saved | {name: list(map(_read, self._handles[name])) for name in names}
+
+    def restore(self, saved: Draws) -> None:
+        self._saved = dict(saved)
+        self._is_continued = not saved or not self._handles.keys().isdisjoint(saved)
+        for name, handles in self._handles.items():
+            for handle, draws in zip(handles, saved.get(name, ()), strict=False):
+                _assign(handle, draws)
+
+    def begin_anew(self) -> None:
+        self._saved = {name: list(map(_at_start, draws)) for name, draws in self._saved.items()}
+        for handle in (each for handles in self._handles.values() for each in handles):
+            _assign(handle, _at_start(_read(handle)))
+
+
+def _covers(general: str, inputs: str) -> bool:
+    return bool(re.fullmatch(re.escape(general).replace("None", r"(\d+|None)"), inputs))
+
+
+def _variable(value: list[int]) -> Any:
+    with tf.init_scope(), tf.device("CPU:0"):
+        handle = resource_variable_ops._variable_handle_from_shape_and_dtype(
+            [len(value)], tf.int64, None, "draws", graph_mode=False
+        )
+    _assign(handle, value)
+    return handle
+
+
+def _assign(handle: Any, value: list[int]) -> None:
+    with tf.init_scope():
+        gen_resource_variable_ops.assign_variable_op(handle, tf.constant(value, tf.int64))
+
+
+def _read(handle: Any) -> list[int]:
+    with tf.init_scope():
+        value = gen_resource_variable_ops.read_variable_op(handle, tf.int64)
+    return [int(each) for each in value.numpy()]
+
+
+def _at_start(draws: list[int]) -> list[int]:
+    seed, _, seed2 = draws
+    return [seed, 0, seed2]
+
+
+_OF: weakref.WeakKeyDictionary[Any, CountedDraws] = weakref.WeakKeyDictionary()
+
+
+def of(function: Any) -> CountedDraws | None:
+    return None if function is None else _OF.get(function)
+
+
+class _Tracing(threading.local):
+    """What is traced now in this thread: for which function, and called by which graph."""
+
+    draws: CountedDraws | None = None
+    caller: Any = None
+    traces: dict[Any, _Trace]  # by graph
+
+
+_tracing = _Tracing()
+
+
+@contextmanager
+def _counting(draws: CountedDraws) -> Iterator[None]:
+    """Counts the draws of what is traced now; not those of a branch, a loop or a function in it."""
+    before = vars(_tracing).copy()
+    traces: dict[Any, _Trace] = {}
+    _tracing.draws, _tracing.caller, _tracing.traces = draws, ops.get_default_graph(), traces
+    try:
+        yield
+    finally:
+        vars(_tracing).clear()
+        vars(_tracing).update(before)
+    for trace in traces.values():
+        draws.end_trace(trace)
+    if draws.nested and draws.are_any and not traces:
+        draws.doubt = _REUSED
+
+
+def count(function: Any) -> bool:
+    """Counts the draws of a `tf.function`; False where that cannot be, or it is counted already."""
+    if (
+        not isinstance(function, polymorphic_function.Function)
+        or function in _OF
+        or function.experimental_get_tracing_count()
+        or function._jit_compile
+        or tf.distribute.has_strategy()
+        or tf.config.list_logical_devices("GPU")  # Its kernels draw other numbers.
+    ):
+        return False
+    _OF[function] = CountedDraws()
+    return True
+
+
+@functools.cache
+def watch() -> None:
+    """Leads random ops and calls of functions through what counts; once in a process."""
+    for name, stateless in _STATELESS.items():
+        signature = inspect.signature(getattr(gen_random_ops, name))
+        hook(gen_random_ops, name, functools.partial(_draw, signature, stateless))
+    hook(polymorphic_function.Function, "__call__", _call)
+    hook(polymorphic_function.Function, _GIVES, _give_uncounted)
+    for name in ("clear_kernel_cache", "_set_global_seed"):
+        hook(context.Context, name, _clear)
+
+
+def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    draws = _OF.get(function)
+    if draws is None:
+        return original(function, *args, **kwargs)
+    if draws.nested is None:
+        draws.nested = not tf.executing_eagerly()
+    if draws.nested is tf.executing_eagerly():
+        called = draws.uncounted(function) if draws.are_any else function
+        return original(called, *args, **kwargs)
+    if not draws.nested and draws.are_any and record.could_possibly_record():
+        draws.doubt = _TAPED
+    with _counting(draws):
+        return original(function, *args, **kwargs)
+
+
+def _give_uncounted(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The script may export what it gets, which a count that belongs to no object would hinder."""
+    draws = _OF.get(function)
+    if draws is not None and draws.are_any:
+        function = draws.uncounted(function)
+    return original(function, *args, **kwargs)
+
+
+def _clear(original: Original, /, *args: Any, **kwargs: Any) -> Any:
+    """Kernels are made anew, and begin at 0."""
+    result = original(*args, **kwargs)
+    for draws in _OF.values():
+        draws.begin_anew()
+    return result
+
+
+def _draw(
+    signature: inspect.Signature,
+    stateless: Callable[..., Any],
+    original: Original,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+        counter = _counter(given.pop("seed", 0) or 0, given.pop("seed2", 0) or 0)
+        if counter is not None:
+            return _drawn(stateless, counter, given)
+    except Exception as error:  # noqa: BLE001 - ours: the script's code has made the arguments
+        FENCE.note("the count of a random op", error, spoils=True)
+    return original(*args, **kwargs)
+
+
+def _drawn(stateless: Callable[..., Any], counter: Any, given: dict[str, Any]) -> Any:
+    place = tf.cast(gen_resource_variable_ops.read_variable_op(counter, tf.int64), tf.uint64)
+    shape = tf.convert_to_tensor(given.pop("shape"))
+    samples = tf.reduce_prod(tf.cast(shape, tf.int64)) * _SAMPLES_PER_OUTPUT
+    gen_resource_variable_ops.assign_add_variable_op(counter, tf.stack([0, samples, 0]))
+    return stateless(shape=shape, key=place[:1], counter=place[1:], alg=_PHILOX, **given)
+
+
+def _counter(seed: int, seed2: int) -> Any:
+    """The variable of the random op that is traced now; None where it is not counted."""
+    graph, draws = ops.get_default_graph(), _tracing.draws
+    if draws is None or getattr(graph, "outer_graph", None) is not _tracing.caller:
+        return None
+    if seed == seed2 == 0:
+        return None  # The kernel takes random seeds.
+    if graph not in _tracing.traces:
+        _tracing.traces[graph] = draws.begin_trace(graph)
+    return draws.add(_tracing.traces[graph], seed, seed2)

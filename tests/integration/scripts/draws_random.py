@@ -1,0 +1,91 @@
+"""Trains with steps that draw random numbers by stateful ops of TensorFlow.
+
+usage: draws_random.py fit|legacy|loop OUT
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+if sys.argv[1] == "legacy":
+    import tf_keras as keras
+else:
+    import keras
+
+ROWS = np.random.default_rng(2).random((52, 4), "float32")
+
+
+class Encoder(keras.Model):
+    """A variational autoencoder: its training and its validation sample."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.decode = keras.layers.Dense(4), keras.layers.Dense(4)
+        self.loss_mean = keras.metrics.Mean(name="loss")
+
+    def loss_of(self, rows: Any) -> Any:
+        mean, scale = tf.split(self.encode(rows), 2, axis=1)
+        drawn = mean + tf.exp(scale) * tf.random.normal(tf.shape(mean))
+        return tf.reduce_mean((self.decode(tf.nn.dropout(drawn, 0.1)) - rows) ** 2)
+
+    def train_step(self, rows: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = self.loss_of(rows)
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.loss_mean.update_state(loss)
+        return {"loss": self.loss_mean.result()}
+
+    def test_step(self, rows: Any) -> Any:
+        self.loss_mean.update_state(self.loss_of(rows))
+        return {"loss": self.loss_mean.result()}
+
+
+def fit() -> list[Any]:
+    """Batches that are not all of one size; an `evaluate` with another size between two fits."""
+    model = Encoder()
+    model.compile("adam")
+    data = tf.data.Dataset.from_tensor_slices(ROWS)
+    kept = []
+    for _ in range(2):
+        history = model.fit(
+            data.batch(8), epochs=3, validation_data=data.take(20).batch(8), verbose=0
+        )
+        kept += [history.history["val_loss"], model.evaluate(data.batch(26), verbose=0)]
+    return [*kept, *model.get_weights()]
+
+
+def loop() -> list[Any]:
+    model, optimizer = Encoder(), keras.optimizers.Adam()
+
+    @tf.function
+    def train_step(rows: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = model.loss_of(rows)
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    @tf.function
+    def sample(count: Any) -> Any:
+        return model.decode(tf.random.truncated_normal((count, 2)))
+
+    kept = []
+    for _ in range(6):
+        starts = range(0, len(ROWS), 8)
+        kept += [train_step(tf.constant(ROWS[start : start + 8])) for start in starts]
+        kept.append(tf.reduce_sum(sample(tf.constant(3))))
+    return [np.array(kept), *model.get_weights()]
+
+
+def main() -> None:
+    keras.utils.set_random_seed(1)
+    found = loop() if sys.argv[1] == "loop" else fit()
+    np.savez(sys.argv[2], *map(np.asarray, found))
+
+
+main()

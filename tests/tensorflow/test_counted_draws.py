@@ -1,0 +1,197 @@
+"""Counted random ops draw what TensorFlow's own draw, and go on where they were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pitstop.tensorflow import counted_draws, private
+from pitstop.tensorflow.counted_draws import CountedDraws
+
+Draw = Callable[[Any], Any]
+DRAWS: dict[str, Draw] = {
+    "normal": lambda x: tf.random.normal(tf.shape(x)),
+    "two of half size": lambda x: (
+        tf.random.normal((tf.size(x), 5), seed=-7, dtype=tf.float16),
+        tf.random.truncated_normal((2,), dtype=tf.bfloat16),
+    ),
+    "double": lambda x: tf.random.uniform(tf.shape(x), dtype=tf.float64),
+    "whole numbers": lambda x: tf.random.uniform(tf.shape(x), 2, 90, dtype=tf.int32, seed=5),
+    "more at each call": lambda x: tf.random.uniform(
+        (tf.shape(x)[0] * 300,), maxval=2**40, dtype=tf.int64
+    ),
+    "nothing": lambda x: tf.random.normal((tf.size(x) * 0, 4)),
+    "dropout": lambda x: tf.nn.dropout(x, 0.5),
+}
+SIZES = (3, 4, 4, 1)
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> Iterator[None]:
+    counted_draws.watch()
+    tf.random.set_seed(11)
+    yield
+    tf.random.set_seed(11)
+
+
+class Step:
+    """A function that another one calls, as a step of Keras is; counted or not."""
+
+    def __init__(self, draw: Draw, *, counted: bool) -> None:
+        tf.random.set_seed(11)
+        self.inner = tf.function(draw, reduce_retracing=True)
+        self.outer = tf.function(self._call, reduce_retracing=True)
+        if counted:
+            assert counted_draws.count(self.inner)
+
+    def _call(self, x: Any) -> Any:
+        return self.inner(x)
+
+    def run(self, sizes: tuple[int, ...]) -> list[Any]:
+        return [tf.nest.map_structure(np.asarray, self.outer(tf.ones((n, 2)))) for n in sizes]
+
+    @property
+    def draws(self) -> CountedDraws:
+        found = counted_draws.of(self.inner)
+        assert found is not None
+        return found
+
+    def capture(self) -> Any:
+        return self.draws.capture(private.graphs(self.inner))
+
+
+def same(one: list[Any], other: list[Any]) -> bool:
+    pairs = zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True)
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_counted_ops_draw_the_same_and_go_on(name: str) -> None:
+    plain = Step(DRAWS[name], counted=False).run(SIZES)
+    begun = Step(DRAWS[name], counted=True)
+    assert same(begun.run(SIZES[:2]), plain[:2])
+    saved = begun.capture()
+    resumed = Step(DRAWS[name], counted=True)
+    resumed.draws.restore(saved)
+    assert same(resumed.run(SIZES[2:]), plain[2:])
+    assert not resumed.draws.doubt
+    # What the same process has gone beyond comes back as well.
+    resumed.run(SIZES)
+    resumed.draws.restore(saved)
+    assert same(resumed.run(SIZES[2:]), plain[2:])
+
+
+def test_only_graphs_that_can_be_counted_are() -> None:
+    def draw(x: Any) -> Any:
+        branch = tf.cond(tf.size(x) > 1, lambda: tf.random.normal(()), lambda: tf.constant(0.0))
+        return branch + tf.function(lambda: tf.random.normal(()))()
+
+    assert same(
+        Step(draw, counted=True).run(SIZES),
+        Step(draw, counted=False).run(SIZES),
+    )
+    step = Step(draw, counted=True)
+    step.run(SIZES)
+    assert step.capture() == {}
+
+
+def test_kernels_that_are_made_anew_begin_anew() -> None:
+    def run(*, counted: bool) -> list[Any]:
+        step = Step(DRAWS["normal"], counted=counted)
+        found = step.run((4, 4))
+        tf.random.set_seed(12)
+        return found + step.run((4, 4))
+
+    assert same(run(counted=True), run(counted=False))
+
+
+def test_calls_from_python_draw_by_themselves() -> None:
+    def run(*, counted: bool) -> list[Any]:
+        step = Step(DRAWS["normal"], counted=counted)
+        x = tf.ones((4, 2))
+        nested = step.run((4, 4))
+        direct = [np.asarray(step.inner(x)) for _ in range(2)]
+        return nested + direct + step.run((4,))
+
+    assert same(run(counted=True), run(counted=False))
+
+
+def test_one_trace_in_two_functions_is_doubted() -> None:
+    step = Step(DRAWS["normal"], counted=True)
+    step.run((4,))
+    assert not step.draws.doubt
+    tf.function(step._call)(tf.ones((4, 2)))
+    assert "two functions" in step.draws.doubt
+
+
+def run_directly(*, counted: bool, taped: bool = False) -> tuple[list[Any], CountedDraws | None]:
+    """Calls from Python, and one by another function."""
+    tf.random.set_seed(11)
+    function = tf.function(DRAWS["normal"])
+    if counted:
+        assert counted_draws.count(function)
+        assert not counted_draws.count(function)
+    x = tf.ones((4, 2))
+    found = [function(x), function(x)]
+    found += [tf.function(function)(x)]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        found += [function(x)] if taped else []
+    return found, counted_draws.of(function)
+
+
+def test_direct_calls_are_counted_and_others_draw_by_themselves() -> None:
+    found, draws = run_directly(counted=True)
+    assert same(found, run_directly(counted=False)[0])
+    assert draws is not None
+    assert not draws.doubt
+
+
+def test_a_direct_call_below_a_tape_is_doubted() -> None:
+    _, draws = run_directly(counted=True, taped=True)
+    assert draws is not None
+    assert "tape" in draws.doubt
+
+
+def test_a_function_with_counted_draws_can_be_exported(tmp_path: Path) -> None:
+    class Noise(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float32)])
+        def draw(self, x: Any) -> Any:
+            return x + tf.random.normal((2,))
+
+    x, noise = tf.ones((4, 2)), Noise()
+    assert counted_draws.count(noise.draw)
+    first = noise.draw(x)
+    for _ in range(2):
+        tf.saved_model.save(noise, str(tmp_path))
+        assert same([tf.saved_model.load(str(tmp_path)).draw(x)], [first])
+    assert not same([noise.draw(x)], [first])
+
+
+def test_another_trace_than_the_saved_one_is_doubted() -> None:
+    begun = Step(DRAWS["normal"], counted=True)
+    begun.run((4, 4))
+    saved = begun.capture()
+    other = Step(DRAWS["normal"], counted=True)
+    other.draws.restore(saved)
+    other.run((5,))
+    assert "another input" in other.draws.doubt
+    more = Step(lambda x: (DRAWS["normal"](x), DRAWS["normal"](x)), counted=True)
+    more.draws.restore(saved)
+    more.run((4,))
+    assert "other ops" in more.draws.doubt
+
+
+def test_a_trace_for_any_size_serves_calls_for_one_size() -> None:
+    plain = Step(DRAWS["normal"], counted=False).run((3, 4, 5, 4, 4))
+    begun = Step(DRAWS["normal"], counted=True)
+    begun.run((3, 4, 5))
+    saved = {name: draws for name, draws in begun.capture().items() if "None" in name}
+    resumed = Step(DRAWS["normal"], counted=True)
+    resumed.draws.restore(saved)
+    assert same(resumed.run((4, 4)), plain[3:])
