@@ -92,8 +92,8 @@ def architecture_of(model: Any) -> dict[str, str]:
 
 
 _BUILT_WITH = "build_config"
-_SHAPES = frozenset({"batch_input_shape", "batch_shape"})
-"""Keys in the configuration of a layer for shapes that begin with the size of a batch."""
+_SHAPES = frozenset({"batch_input_shape", "batch_shape", "build_input_shape"})
+"""Keys in a configuration for shapes that begin with the size of a batch."""
 
 
 def _is_empty(value: Any) -> bool:
@@ -267,13 +267,17 @@ def _renamed(config: Any, names: Mapping[str, str]) -> Any:
             # Its dtype follows from the policy of its layer.
             config = {**config["config"], "dtype": None}
         kept = {name: each for name, each in config.items() if name != _BUILT_WITH}
-        for name in _SHAPES & kept.keys():
-            # The first batches set it; Keras 2 opens it when another size comes.
-            kept[name] = kept[name] and kept[name][1:]
+        kept |= {name: _of_one_row(kept[name]) for name in _SHAPES & kept.keys()}
         return {str(name): _renamed(each, names) for name, each in kept.items()}
     if isinstance(config, list | tuple):
         return [_renamed(each, names) for each in config]
     return names.get(config, config) if isinstance(config, str) else config
+
+
+def _of_one_row(shape: Any) -> Any:
+    """Without the size of the first batches: Keras 2 opens it when another size comes."""
+    is_one = isinstance(shape, list | tuple) and not any(isinstance(n, list | tuple) for n in shape)
+    return shape[1:] if is_one else shape
 
 
 def _policy(config: Mapping[str, Any]) -> Any:
