@@ -366,6 +366,26 @@ CASES: list[tuple[str, str, CauseId]] = [
         "I Loss for final step: 4.0.\nI Starting evaluation at 2018-05\nI Restoring from m.ckpt-45",
         "unknown",
     ),
+    (
+        "the head that a notebook puts above frames, and none of them",
+        "UnavailableError        Traceback (most recent call last)\n     9 \n     10 fit(x)\n",
+        "worker_lost",
+    ),
+    (
+        "the hook of a module, which Lightning calls like those of callbacks",
+        CUT_MESSAGE.replace("/a/train.py", "/a/site-packages/lightning/trainer/call.py")
+        .replace("in <module>", "in _call_lightning_module_hook")
+        .replace("in main", "in on_test_epoch_end"),
+        "user_code_error",
+    ),
+    (
+        "what the reader of a checkpoint could not decode",
+        CUT_MESSAGE.replace(
+            "/a/log.py", "/a/site-packages/tensorflow/py_checkpoint_reader.py"
+        ).partition("RuntimeError")[0]
+        + "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xbe",
+        "checkpoint_corrupt_or_mismatch",
+    ),
 ]
 
 

@@ -58,7 +58,7 @@ _CODE = re.compile(r"(?:[\w.]+(?:, ?[\w.]+)* ?= ?)?[A-Za-z_][\w.]*\(.*\)$")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
 _IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
-_READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
+_CALLS_OTHERS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer|_module_hook$")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
 _CALLS_HOOK = re.compile(r"\bcallbacks?\.(?P<hook>on_\w+_(?:begin|end))\(")
 _LONGEST_CHAIN = 50
@@ -166,7 +166,7 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
     if end is None:
         found = _cut(stream[index:], ipython["name"] if ipython else "", headed=True)
-        return (found, len(stream)) if found else None
+        return (found, len(stream) if found.raised.frames else index + 1) if found else None
     return _build(stream, index, end, headed=True)
 
 
@@ -174,14 +174,14 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     told = [line for line in lines if line.text.strip()]
     if not told or any(_HEADER.search(line.text) for line in told[1:]):
         return None
-    at, last = told[0], told[-1]
     frames = _frames_of(told)
+    at, last = told[0], told[-1 if frames else 0]
     half = _HALF_A_FRAME.match(last.text)
-    frames = (*frames, Frame(half["file"], 0)) if half and frames else frames
-    if not frames:
+    frames = (*frames, Frame(half["file"], 0)) if half else frames
+    if not frames and not name:
         return None
     # The last line of code names the class, as `raise StopIteration()` does.
-    by_code = _RAISE.match(frames[-1].code)
+    by_code = frames and _RAISE.match(frames[-1].code)
     message = ""
     if not name and by_code and ERROR_NAME.match(by_code["name"]):
         name, message = by_code["name"], by_code["message"] or ""
@@ -347,9 +347,10 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
 
 
 def _callback_of(frames: tuple[Frame, ...]) -> str:
-    """The hook of a callback that it came out of; inputs have hooks of the same names."""
+    """The hook of a callback that it came out of; inputs and modules have hooks of its names."""
     for above, below in itertools.pairwise((Frame("", 0), *frames)):
-        if _HOOK.match(below.function) and not _READS_INPUTS.search(above.posix_path):
+        is_of_others = _CALLS_OTHERS.search(f"{above.posix_path} {above.function}")
+        if _HOOK.match(below.function) and not is_of_others:
             return below.function
     inside = (each for each in reversed(frames) if _CALLBACKS.search(each.posix_path))
     return next((each.function for each in inside), "")
