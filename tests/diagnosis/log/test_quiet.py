@@ -19,6 +19,7 @@ EPOCH_1 = "Epoch 1/3\n"
 EPOCHS_2_AND_3 = "Epoch 2/3\n20/20 - 0s - loss: 0.9\nEpoch 3/3\n20/20 - 0s - loss: 0.2\n"
 WHOLE_EPOCH = "20/20 - 1s - loss: 1.9\n"
 FIT_OF_9 = "Epoch 1/9\n8/8 - 1s - loss: 0.9\nEpoch 2/9\n"
+FAILED = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\nKeyError: 1\n'
 LOOP = "epoch 0: loss 1.0753\nepoch 1: loss 0.0791\nepoch 2: loss 0.0039\n"
 
 
@@ -112,6 +113,25 @@ CASES: list[tuple[str, str, int | None, CauseId]] = [
         f"Epoch 5: early stopping\n{FIT_OF_9}",
         None,
         "unknown",
+    ),
+    (
+        "a result below a short loop",
+        LOOP + "Validation Accuracy: 0.4904\n",
+        None,
+        "completed_normally",
+    ),
+    (
+        "a result in the first epoch of a loop that may go on",
+        "epoch 0: loss 1.0753\nValidation Accuracy: 0.4904\n",
+        None,
+        "unknown",
+    ),
+    ("an end that is told in Chinese", LOOP + "任务结束!\n", None, "completed_normally"),
+    (
+        "a shell says that it is done, whatever became of the script",
+        FAILED + "\nreal\t0m5.1s\nuser\t0m1.2s\ndone\n",
+        None,
+        "user_code_error",
     ),
 ]
 

@@ -1,5 +1,6 @@
 """A log and what is known of its end: what its clues say together."""
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -17,6 +18,7 @@ QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "
 """What ends a training without an error, unless an error came after it."""
 _DOUBTED = 0.6
 _HEAD, _HEAD_LINES = "Traceback (most", 2
+_MOST_SHELL_LINES = 8
 
 
 class Ending(Frozen):
@@ -41,7 +43,9 @@ class Ending(Frozen):
         last = max((each.number for each in self._failures), default=0)
         if self.log.progress and self.log.progress[-1].is_before_its_end:
             last = max(last, self.log.progress[-1].number)  # another training began after it
-        said = any(line.number > last for line in self.log.completions)
+        said = any(
+            line.number > last + (last and _shell_lines(line)) for line in self.log.completions
+        )
         return said or (not self._failures and ran_to_its_end(self.log.progress))
 
     @property
@@ -58,6 +62,11 @@ class Ending(Frozen):
             for each in self.clues
             if each.weight > Weight.HINT and not each.survived and each.cause not in QUIET_ENDS
         ]
+
+
+def _shell_lines(line: Line) -> int:
+    """How many lines after a failure are the shell's, which says `done` however a command ended."""
+    return _MOST_SHELL_LINES if re.match(r"\W*\w+\W*$", line.text) else 0
 
 
 def of_completed(ending: Ending) -> Clue | None:

@@ -26,10 +26,11 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
 _IS_NONE = re.compile(
     r"^\W*warn|warning[:\]]|\w+Warning\b|warnings\.|(?-i:(?<!NCCL )\bWARN(?:ING)?\b)"
     r"|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit|cuda_diagnostics"
-    r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
-    r"|0 errors|interpreter state|OOM (?:score|risk|encountered)|\(OOM\) killer|grappler/optimizers"
-    r"|[$#>] (?:python|srun|bash)|\bskipp(?:ed|ing)\b|extraneous bytes before"
-    r"|^(?-i:INFO|DEBUG)\b|\bfall(?:s|ing)? back\b|\b(?:going to|using) \S+ instead\b",
+    r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA"
+    r"|no error(?!\)|s? \w+ shown)|0 errors|interpreter state|OOM (?:score|risk|encountered)"
+    r"|\(OOM\) killer|grappler/optimizers|[$#>] (?:python|srun|bash)|\bskipp(?:ed|ing)\b"
+    r"|extraneous bytes before|^(?-i:INFO|DEBUG)\b|\bfall(?:s|ing)? back\b"
+    r"|\b(?:going to|using) \S+ instead\b",
     re.IGNORECASE,
 )
 _ORDINARY = re.compile(

@@ -61,14 +61,16 @@ _COMPLETE = re.compile(
     r"|.*\b(?:exit(?:ed|ing)?|return)(?: with)?[ _]?(?:code|status)\W{1,4}0(?![\d.x])"
     r"|Results summary$|[\w./-]+ +(?:\d/\d +)?(?:Completed|Succeeded) +\d"
     r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
+    r"|(?:训练|任务|学習|학습) ?(?:已|が)?(?:完成|结束|完了|완료)\W*$"
     r"|\s*Reason: +Completed|.*returned successfully|.*Normal termination \(return value 0\))",
     re.IGNORECASE,
 )
 _RESULT = re.compile(
-    r"^\W*(?:\w+:)*\s*(?:the )?(?:best|correct|final|overall|test)\b.*[:=] ?\W*\d",
+    r"^\W*(?:\w+:)*\s*(?:the )?(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
     re.IGNORECASE,
 )
 _FEWEST_BEFORE_RESULT = 10
+_FEWEST_OF_A_LOOP = 3
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
 
@@ -121,10 +123,12 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
 def result(lines: Sequence[Line]) -> Line | None:
     """The last line, if it tells a result in a form that no line before it had."""
     told = [line for line in lines if line.text.strip()]
-    if len(told) <= _FEWEST_BEFORE_RESULT or not _RESULT.match(told[-1].text):
-        return None
     forms = [re.sub(r"\d+", "0", line.text) for line in told]
-    return told[-1] if forms.count(forms[-1]) == 1 else None
+    is_below_a_loop = len(forms) > 1 and forms.count(forms[-2]) >= _FEWEST_OF_A_LOOP
+    if not (is_below_a_loop or len(told) > _FEWEST_BEFORE_RESULT):
+        return None
+    is_new = forms.count(forms[-1]) == 1
+    return told[-1] if is_new and _RESULT.match(told[-1].text) else None
 
 
 def ended_in_nan(progress: Sequence[LogProgress]) -> bool:
