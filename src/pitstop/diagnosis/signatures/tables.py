@@ -253,7 +253,9 @@ def _first(rows: Iterable[Signature], raised: Raised, said: str) -> Signature | 
 
 
 def _may_be(row: Signature, raised: Raised) -> bool:
-    """What a callback cannot find or parse is its own, and what cannot be written is no input."""
+    """What a callback cannot find or do is its own, and what cannot be written is no input."""
+    if raised.callback and row.cause == "user_code_error":
+        return False
     if _could_not_write(raised):
         return row.cause in _OF_WRITING
     if row.name == "saved_file" and _opens_data(raised):
