@@ -51,7 +51,7 @@ _COMPLETE = re.compile(
     r"(?:the )?(?:model )?(?:training|optimi[sz]ation|experiment|job|run|all(?: \w+){0,2}?)"
     r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
-    r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
+    r"(?:successfully (?:finished|completed|ended)|(?:finished|completed|ended) successfully)"
     r"|finished training|\d+ epochs? (?:completed|finished) in \d|done training|all done"
     r"|Successfully completed|.*Oracle triggered exit"
     r"|(?:done|finished|completed?|success)(?: (?:ok|cleanly|successfully))?[.!]*$"

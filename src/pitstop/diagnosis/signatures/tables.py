@@ -222,6 +222,7 @@ _OF_CODE = frozenset(_NAMES_OF_CODE.split())
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(
     r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File|^Parent directory of "
+    r"|\bSaveV2\b"
 )
 _OF_WEIGHTS = re.compile(r"weight|model|checkpoint|ckpt", re.IGNORECASE)
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
