@@ -244,7 +244,8 @@ def classify(raised: Raised) -> Signature | None:
     passed_on = _PASSED_ON.search(raised.message) if raised.name in TENSORFLOW else None
     inner = passed_on and classify(from_title(passed_on["name"], passed_on["message"]))
     known = inner or _first(SIGNATURES, raised, said)
-    if known or raised.names & _OF_CODE:
+    is_of_code = raised.names & _OF_CODE or BY_NAME["words_of_python"].tells(raised.message)
+    if known or is_of_code:
         return known
     return _first(_WORDS, raised, said_in(said)) or _first(_OF_CLASSES, raised, said)
 
