@@ -386,6 +386,14 @@ CASES: list[tuple[str, str, CauseId]] = [
         + "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xbe",
         "checkpoint_corrupt_or_mismatch",
     ),
+    (
+        "an error of the program that another passes on in words of its own",
+        CUT_MESSAGE.partition("RuntimeError")[0]
+        + "AttributeError: 'numpy.float32' object has no attribute 'replace'\n\n"
+        + "During handling of the above exception, another exception occurred:\n\n"
+        + CUT_MESSAGE.replace("RuntimeError: it ended", "ValueError: Could not load module A"),
+        "user_code_error",
+    ),
 ]
 
 

@@ -74,6 +74,8 @@ _SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|[Ff]ailed) to allocate")
 _MOST_EXCEPTIONS = 500  # a log that repeats an error for ever tells no more by the first of them
 _TIMEOUT_EXIT_CODE = 124  # what timeout(1) of the GNU coreutils returns when the time is up
 _LONE_FACTOR = 0.93
+_BY_WORDS = 0.7
+"""The confidence of what only words tell, at most."""
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
 
@@ -260,6 +262,10 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, tables.Signature | None
         told = [raised for raised in named if raised.callback] or named
         return told[-1], None
     own = [pair for pair in known if not pair[1].is_victim]
+    sure = max((row.confidence for _, row in known), default=0)
+    of_code = [raised for raised in chain[:-1] if raised.names & tables.OF_CODE]
+    if of_code and sure <= _BY_WORDS:
+        return of_code[0], None  # words that pass on an error of the program
     return max(own, key=lambda pair: pair[1].confidence) if own else known[-1]
 
 

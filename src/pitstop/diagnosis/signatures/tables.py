@@ -216,7 +216,7 @@ _OLD_STATUS = re.compile(
 _NAMES_OF_CODE = """
 ArithmeticError AttributeError KeyboardInterrupt LookupError NameError
 NotImplementedError RecursionError SyntaxError SystemExit TypeError"""
-_OF_CODE = frozenset(_NAMES_OF_CODE.split())
+OF_CODE = frozenset(_NAMES_OF_CODE.split())
 """Classes of what is wrong in a program, whatever they name."""
 
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
@@ -244,7 +244,7 @@ def classify(raised: Raised) -> Signature | None:
     passed_on = _PASSED_ON.search(raised.message) if raised.name in TENSORFLOW else None
     inner = passed_on and classify(from_title(passed_on["name"], passed_on["message"]))
     known = inner or _first(SIGNATURES, raised, said)
-    is_of_code = raised.names & _OF_CODE or BY_NAME["words_of_python"].tells(raised.message)
+    is_of_code = raised.names & OF_CODE or BY_NAME["words_of_python"].tells(raised.message)
     if known or is_of_code:
         return known
     return _first(_WORDS, raised, said_in(said)) or _first(_OF_CLASSES, raised, said)
