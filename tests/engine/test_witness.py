@@ -16,7 +16,12 @@ import pytest
 
 import pitstop
 from pitstop.engine import witness
-from pitstop.engine.witness import Witness, innermost_user_frame, without_own_frames
+from pitstop.engine.witness import (
+    Witness,
+    innermost_user_frame,
+    note_callback,
+    without_own_frames,
+)
 from pitstop.events import Event, ExceptionRaised
 from pitstop.link.beacon import Beacon, Phase
 
@@ -218,6 +223,18 @@ def test_the_callback_it_happened_in_is_named(
     error = raised(chain(LIBRARY, USER))
     event, _ = report_of(error, beacon, monkeypatch, callback_of)
     assert event.callback == "Mine"
+
+
+def test_the_callback_is_known_though_keras_took_its_frames_away(
+    beacon: Beacon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def callback_of(frame: FrameType) -> str:
+        return {LIBRARY: "LearningRateScheduler"}.get(frame.f_code.co_filename, "")
+
+    error = raised(chain(LIBRARY, USER))
+    note_callback(error, callback_of)
+    event, _ = report_of(error.with_traceback(None), beacon, monkeypatch, callback_of)
+    assert event.callback == "LearningRateScheduler"
 
 
 class Strange(RuntimeError):

@@ -28,6 +28,8 @@ from pitstop.engine.program import is_of_program
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
+_CALLBACK = "_pitstop_callback"
+"""The attribute of an exception that names the callback it came out of."""
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 CallbackOf = Callable[[FrameType], str]
 """Gives the class of the callback that runs in a frame; empty where none does."""
@@ -239,6 +241,17 @@ def place_on_stack() -> str:
     return f"{file}:{line}" if file else "a library"
 
 
+@observing()
+def note_callback(error: BaseException, callback_of: CallbackOf) -> None:
+    """Called before Keras takes the frames of its callbacks out of the traceback."""
+    vars(error)[_CALLBACK] = _innermost_callback(error.__traceback__, callback_of)
+
+
+def _innermost_callback(trace: _Trace, callback_of: CallbackOf) -> str:
+    names = [callback_of(frame) for frame, _ in traceback.walk_tb(trace)]
+    return next(filter(None, reversed(names)), "")
+
+
 class Witness:
     """Reports uncaught exceptions and the normal end of the interpreter.
 
@@ -270,7 +283,6 @@ class Witness:
     def _tell(self, kind: type[BaseException], error: BaseException, trace: _Trace) -> None:
         frames = list(traceback.walk_tb(trace))
         file, line, function = innermost_user_frame(frames)
-        callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
         # Unlike `str(error)`, this works for any class.
         words = traceback.TracebackException(kind, error, trace)
         raised = events.ExceptionRaised(
@@ -279,7 +291,7 @@ class Witness:
             file=file,
             line=line,
             function=function,
-            callback=callbacks[-1] if callbacks else "",
+            callback=vars(error).get(_CALLBACK) or _innermost_callback(trace, self._callback_of),
             phase=self.beacon.phase().name.lower(),
             traceback="".join(words.format())[-_TRACEBACK_CHARACTERS:],
             bases=[base.__name__ for base in kind.__mro__[1:-1]],

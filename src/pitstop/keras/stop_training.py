@@ -58,11 +58,17 @@ def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
 
 
 def callback_of(frame: FrameType) -> str:
+    callback = _owner(frame)
+    return type(callback).__name__ if callback is not None else ""
+
+
+def _owner(frame: FrameType) -> Any:
+    """The callback that a frame belongs to, or is called by: a lambda has no frame of its own."""
     owner = frame.f_locals.get("self")
-    is_callback = isinstance(owner, kinds("callbacks.Callback"))
-    if not is_callback or isinstance(owner, kinds("callbacks.CallbackList")):
-        return ""
-    return type(owner).__name__
+    if isinstance(owner, kinds("callbacks.CallbackList")):
+        owner = frame.f_locals.get("callback")
+    is_list = isinstance(owner, kinds("callbacks.CallbackList"))
+    return owner if isinstance(owner, kinds("callbacks.Callback")) and not is_list else None
 
 
 def _setter(frame: FrameType | None) -> FrameType | None:
@@ -77,5 +83,5 @@ def _setter(frame: FrameType | None) -> FrameType | None:
 
 
 def _callback(frame: FrameType | None) -> Any:
-    callbacks = (each.f_locals["self"] for each in frames_from(frame) if callback_of(each))
+    callbacks = (_owner(each) for each in frames_from(frame) if callback_of(each))
     return next(callbacks, None)

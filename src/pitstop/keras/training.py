@@ -20,7 +20,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import place_on_stack
+from pitstop.engine.witness import note_callback, place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
 from pitstop.keras import (
@@ -155,6 +155,7 @@ class Training:
                 end_at_exit(run.input.iterator)
             raise
         except BaseException as error:  # `sys.exit` and Ctrl-C too
+            note_callback(error, stop_training.callback_of)
             # In a kernel it ends the cell: no code catches it and trains on.
             if not self.session.kernel:
                 self._caught.hold(run, error, is_restored=self.continuation is not None)
