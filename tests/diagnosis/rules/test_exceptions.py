@@ -410,3 +410,9 @@ def test_a_program_that_is_not_installed_is_no_missing_input() -> None:
     finding = finding_of(tf_error("UnknownError", told))
     assert finding.cause == "dependency_or_import_error"
     assert "PATH" in finding.advice[0]
+
+
+def test_a_command_that_hides_the_failure_is_told_how_to_pass_it_on() -> None:
+    finding = finding_of(failed(raised("KeyError", "'lr'"), exited(0)))
+    assert finding.cause == "user_code_error"
+    assert any("pipefail" in line for line in finding.advice)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pitstop.events import TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 from pitstop.supervisor.attempt.command import decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
-from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.records.attempt_state import AttemptState, tell
 
 _CODE_3, _KILLED = 3 << 8, 9
 
@@ -51,6 +52,17 @@ def test_a_stop_of_what_is_not_saved_leaves_the_exit_code_as_it_is(
 ) -> None:
     verdict = decide(AttemptState(stop_requested=True, uninstrumented=True), wait_status)
     assert (verdict.signal, verdict.exit_code) == (Trigger.ENDED_STOPPED, code)
+
+
+def test_a_pipe_that_hides_a_failure_does_not_complete_the_run() -> None:
+    raised = AttemptState(raised=True, script_ended=True)
+    hidden = decide(raised, 0, in_child=True)
+    assert (hidden.signal, hidden.exit_code) == (Trigger.ENDED_FAILED, 0)
+    survived = (
+        decide(raised, 0),
+        decide(tell(raised, TrainerConnected(7, "", [], {}), 0.0), 0, in_child=True),
+    )
+    assert {each.signal for each in survived} == {Trigger.ENDED_COMPLETED}
 
 
 def test_exit_code_and_signal_exclude_each_other() -> None:

@@ -58,6 +58,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
             *advice,
             *((ADVICE["skip_bad_records"],) if skip else ()),
             *((f"It was raised from {raised.place}.",) if known and raised.file else ()),
+            *((ADVICE["hidden_failure"],) if evidence.exit_code == 0 else ()),
         ),
     )
 

@@ -35,13 +35,14 @@ class EndVerdict(Frozen):
     exit_code: int
 
 
-def decide(found: AttemptState, wait_status: int | None) -> EndVerdict:
+def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = False) -> EndVerdict:
     """The verdict on a trainer that is gone; `found`: what was known then.
 
     `wait_status`: of the main process, as `os.wait4` gives it; None when it is not on record, where
     a normal exit of the interpreter counts.  A stop that was asked for wins over the way the script
     went down, also when it had to be killed, unless the script ran to its own end meanwhile.  What
-    is not saved has its own exit code, since nothing goes on when it is run again.
+    is not saved has its own exit code, since nothing goes on when it is run again.  `in_child`: it
+    trained in a process that the command had started, whose failure `python train.py | tee` hides.
     """
     if found.released is not None and found.ends_as_released:
         completed = found.released.outcome == "completed"
@@ -54,7 +55,8 @@ def decide(found: AttemptState, wait_status: int | None) -> EndVerdict:
     own = code if code >= 0 else EXIT_SIGNALLED - code
     if found.stop_requested and not by_itself:
         return EndVerdict(Trigger.ENDED_STOPPED, own if found.saves_nothing else EXIT_STOPPED)
-    return EndVerdict(Trigger.ENDED_FAILED if code else Trigger.ENDED_COMPLETED, own)
+    failed = code or (in_child and found.raised)
+    return EndVerdict(Trigger.ENDED_FAILED if failed else Trigger.ENDED_COMPLETED, own)
 
 
 def trainer_exited(
@@ -176,7 +178,8 @@ class Command:
         outlived = unsaved and run.cluster.over_seconds >= 0
         if outlived:
             found = replace(found, stop_requested=found.stop_asked_here)
-        verdict = decide(found, self._wait_status)
+        in_child = self._trainers.slot.pid not in (0, self.main.pid)
+        verdict = decide(found, self._wait_status, in_child=in_child)
         self.exit_code = verdict.exit_code
         if outlived and self.exit_code == EXIT_STOPPED:
             # Nothing goes on when it is run again: its leader has completed.

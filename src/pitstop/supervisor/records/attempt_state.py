@@ -105,7 +105,7 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     },
     events.NonFiniteLoss: lambda event, state: {"bad": state.bad or event},
     events.NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
-    events.TrainerConnected: lambda _, __: {"script_ended": False},
+    events.TrainerConnected: lambda _, __: {"script_ended": False, "raised": False},
     events.ScriptEnded: lambda _, __: {"script_ended": True},
     events.ExceptionRaised: lambda _, __: {"raised": True, "over": False},
     events.ExitCalled: lambda _, __: {"over": False},

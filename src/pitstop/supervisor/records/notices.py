@@ -125,8 +125,9 @@ def final_lines(
         return (f"stopped {after}; {saved}; {again} (details: `pitstop why {run_dir}`).",)
     if attempt_state.resume_refused:
         return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
+    how = f"with exit code {exit_code}" if exit_code else "though its command returned 0"
     return (
-        f"{after} the script failed with exit code {exit_code}; {saved}.",
+        f"{after} the script failed {how}; {saved}.",
         f"{why}; {again}.",
     )
 
