@@ -29,7 +29,9 @@ def test_reports_are_left(tmp_path: Path) -> None:
     said: list[str] = []
     leave_reports(tmp_path, said.append)
     assert (folder / "report.html").exists()
-    assert not said
+    cause, remedy = said
+    assert cause.startswith("killed_from_outside: The trainer was killed from outside")
+    assert "kill -9" in remedy
 
 
 def test_the_report_is_among_the_texts_of_the_users_tensorboard(tmp_path: Path) -> None:

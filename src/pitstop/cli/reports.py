@@ -28,7 +28,8 @@ def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
     _needed.set()
     with contextlib.suppress(RunNotFound):
         try:
-            _write(run_dir)
+            for line in _write(run_dir):
+                say(line)
         except OSError as error:
             say(f"the report could not be written: {error.strerror}.")
 
@@ -42,12 +43,17 @@ def cause_and_report(run_dir: Path) -> str:
     return load.cause_of(run_dir)
 
 
-def _write(run_dir: Path) -> None:
+def _write(run_dir: Path) -> list[str]:
+    """Writes the missing reports, and gives the cause and first remedy of a failed last attempt."""
     from pitstop.flight import tensorboard_writer
     from pitstop.report import files, markdown
 
+    lines: list[str] = []
     for report in files.write_missing(run_dir):
         if report.log_folder:
             step = report.attempts[-1].last_step
             text = markdown.render(report)
             tensorboard_writer.write_report(Path(report.log_folder), step, time.time(), text)
+        found, is_bad = report.last.finding, report.last.tone in ("failed", "doubtful")
+        lines = [f"{found.cause}: {found.summary}", *found.advice[:1]] if found and is_bad else []
+    return lines
