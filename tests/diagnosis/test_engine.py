@@ -117,6 +117,6 @@ def test_what_was_looked_at() -> None:
 
 
 def test_unknown_quotes_the_last_output() -> None:
-    evidence = failed(killed("SIGALRM"), output="alpha\nomega\n")
+    evidence = failed(killed("SIGVTALRM"), output="alpha\nomega\n")
     check(evidence, "unknown")
     assert "alpha\nomega" in [item.text for item in finding_of(evidence).evidence]

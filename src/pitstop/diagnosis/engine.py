@@ -182,6 +182,7 @@ RULES: tuple[Rule, ...] = (
     endings.stopped_by_somebody,
     endings.trainer_signalled,
     endings.cpu_time_limit,
+    endings.own_timer,
     endings.timeout_wrapper,
     kills.host_oom_killed,
     kills.memory_was_short,

@@ -27,6 +27,12 @@ _SAYS_WHERE = re.compile(
     r"|Node: |Caused by op|Exception encountered when calling)|    "
 )
 """Lines of an error of TensorFlow or Keras that tell where it was, not what."""
+_PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)
+_BEFORE_IT = re.compile(
+    r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
+    r"with iterator: \S+: )+"
+)
+"""What TensorFlow writes before the words of an error, on the same line."""
 _ERRNO = re.compile(r"\[Errno (\d{1,2})\]")
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 """TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
@@ -131,7 +137,9 @@ def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
 
 
 def said_in(message: str) -> str:
-    first, *others = telling_lines(message) or [""]
+    inner = _PASSED_ON.search(message)
+    first, *others = [inner["said"]] if inner else telling_lines(message) or [""]
+    first = _BEFORE_IT.sub("", first.strip())
     # "Errors while loading:" announces what the next line tells.
     announced = f" {others[0].strip()}" if others and first.rstrip().endswith(":") else ""
     return f"{first.strip()}{announced}"

@@ -24,6 +24,7 @@ _FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
 _LIMITS = {
     "cpu_seconds": resource.RLIMIT_CPU,
     "address_space_bytes": resource.RLIMIT_AS,
+    "data_bytes": resource.RLIMIT_DATA,
     "processes": resource.RLIMIT_NPROC,
     "open_files": resource.RLIMIT_NOFILE,
     "file_size_bytes": resource.RLIMIT_FSIZE,

@@ -145,3 +145,9 @@ def test_a_message_ends_where_the_training_goes_on() -> None:
     bars = "Restarting ...\n[train: 35, 50 / 1000] loss: 3.4\n[train: 35, 100 / 1000] loss: 3.3\n"
     (found,) = find(f"{HEADER}{FRAME}RuntimeError: cuDNN error\n\n{bars}")
     assert found.raised.message == "cuDNN error\n\nRestarting ..."
+
+
+def test_frames_inside_a_message_do_not_cut_it_short() -> None:
+    frames = "".join(f'  File "/lib/k{each}.py", line 9, in f\n\n' for each in range(90))
+    (found,) = find(f"{HEADER}{FRAME}InvalidArgumentError: Graph error:\n{frames}Received a label")
+    assert found.raised.message.endswith("Received a label")

@@ -295,3 +295,17 @@ def test_time_that_was_up_before_the_training_asks_what_the_script_waited_for() 
     waiting = attempt_of(STARTED, stop, exited(None, "SIGTERM", step=0), state="stopped")
     assert "waited for" in advice_of(waiting)[0]
     assert not any("waited for" in line for line in advice_of(stopped(stop, *STOPPED_CLEANLY)))
+
+
+@pytest.mark.parametrize(("last", "is_told"), [(0.50000001, True), (0.4999, False)])
+def test_a_loss_that_never_moved_is_told_of_a_completed_run(last: float, is_told: bool) -> None:
+    losses = (epoch(0, loss=0.5), epoch(1, loss=0.5), epoch(4, loss=last))
+    finding = finding_of(completed(*losses, fit_ended(), exited(0)))
+    assert ("the loss was 0.5 in each of them" in finding.summary) is is_told
+    assert any("trainable" in line for line in finding.advice) is is_told
+
+
+def test_a_timer_of_the_script_is_no_unknown_end() -> None:
+    finding = finding_of(failed(killed("SIGALRM")))
+    assert finding.cause == "time_limit"
+    assert "timer that the script had set ran out" in finding.summary

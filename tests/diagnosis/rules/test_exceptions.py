@@ -310,6 +310,44 @@ CASES: list[Case] = [
         "callback_error",
     ),
     (
+        "a file that numpy saves, and not one that it reads",
+        failed(
+            raised(
+                "OSError",
+                "Not enough free space to write 72000000 bytes after offset 128",
+                traceback='  File "train.py", line 8, in <module>\n    np.save("f.npy", x)\n'
+                '  File "/usr/lib/python3/site-packages/numpy/lib/_format_impl.py", line 9, in w\n',
+            ),
+            exited(1),
+        ),
+        "disk_full",
+    ),
+    (
+        "a wrong TF_CONFIG is no file",
+        failed(
+            raised(
+                "json.decoder.JSONDecodeError",
+                "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+                "ValueError",
+                traceback='  File "train.py", line 8, in <module>\n    s = Strategy()\n'
+                '  File "/site-packages/tensorflow/python/distribute/cluster_resolver/'
+                'tfconfig_cluster_resolver.py", line 9, in _load\n    return json.loads(x)\n',
+            ),
+            exited(1),
+        ),
+        "user_code_error",
+    ),
+    (
+        "the script's own watchdog",
+        failed(
+            exited(1),
+            output="Timeout (0:00:12)!\nThread 0x7f (most recent call first):\n"
+            '  File "/usr/lib/python3.11/queue.py", line 171 in get\n'
+            '  File "/app/train.py", line 10 in on_epoch_end\n',
+        ),
+        "hang_or_stall",
+    ),
+    (
         "a service that asks to slow down",
         failed(raised("HTTPError", "HTTP Error 503: SlowDown"), exited(1)),
         "network_or_download_failure",
@@ -416,3 +454,34 @@ def test_a_command_that_hides_the_failure_is_told_how_to_pass_it_on() -> None:
     finding = finding_of(failed(raised("KeyError", "'lr'"), exited(0)))
     assert finding.cause == "user_code_error"
     assert any("pipefail" in line for line in finding.advice)
+
+
+def test_the_watchdog_of_a_script_names_the_line_where_it_stood() -> None:
+    evidence = next(each for name, each, _ in CASES if name == "the script's own watchdog")
+    assert "/app/train.py:10 in on_epoch_end()" in finding_of(evidence).summary
+
+
+def test_the_line_that_tells_is_in_the_headline() -> None:
+    told = (
+        "<class 'keras.Sequential'> could not be deserialized properly.\n\nconfig={...}.\n\n"
+        "Exception encountered: Could not locate class 'Mine'. Make sure"
+    )
+    assert "Could not locate class 'Mine'" in finding_of(failed(raised("TypeError", told))).summary
+    in_map = (
+        "Error in user-defined function passed to MapDataset:2 transformation with iterator: "
+        "Iterator::Root::ParallelMapV2: Feature: label is required but could not be found."
+    )
+    assert finding_of(tf_error("InvalidArgumentError", in_map)).summary.endswith(
+        "InvalidArgumentError: Feature: label is required but could not be found."
+    )
+
+
+def test_long_lines_of_a_message_are_cut_in_the_evidence() -> None:
+    finding = finding_of(failed(raised("ValueError", f"bad\nconfig={'x' * 2000}"), exited(1)))
+    assert len(finding.evidence[0].text) < 400
+
+
+def test_both_limits_of_memory_are_shown() -> None:
+    limits = {"data_bytes": {"soft": 4000, "hard": 4000}}
+    finding = finding_of(failed(raised("MemoryError"), exited(1, limits=limits)))
+    assert "data_bytes: soft 4000, hard 4000" in [item.text for item in finding.evidence]

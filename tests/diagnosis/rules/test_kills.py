@@ -157,6 +157,19 @@ def test_a_memory_kill_quotes_the_kernel_and_names_the_limit() -> None:
     assert "1.5 GB" in finding.advice[1]
 
 
+def test_a_peak_beyond_the_limit_of_its_cgroup_is_not_told() -> None:
+    ended = killed(oom_kills=1, kernel_lines=OOM_LINES, memory_limit_bytes=800_000_000)
+    assert finding_of(failed(ended)).summary.endswith("ran out: a cgroup limit of 800.0 MB.")
+
+
+def test_a_killed_program_is_told_with_the_line_that_started_it() -> None:
+    died = raised("CalledProcessError", "Command 'tar' died with <Signals.SIGKILL: 9>.")
+    other = [line.replace("4225", "4999") for line in OOM_LINES]
+    finding = finding_of(failed(died, exited(1, oom_kills=1, kernel_lines=other)))
+    assert finding.cause == "host_oom_killed"
+    assert "train.py:42" in finding.evidence[0].text
+
+
 def test_a_whole_machine_out_of_memory_gets_other_advice() -> None:
     line = f"Out of memory: Killed process {TRAINER_PID} (python) total-vm:1kB, anon-rss:1kB"
     assert "whole machine" in advice_of(failed(killed(oom_kills=1, kernel_lines=[line])))[0]

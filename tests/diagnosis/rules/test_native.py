@@ -17,6 +17,7 @@ from tests.diagnosis.attempts import (
     exited,
     failed,
     finding_of,
+    fit_ended,
     killed,
 )
 
@@ -209,3 +210,8 @@ def test_a_crash_right_below_the_stack_is_an_overflow(address: str, is_full: boo
     finding = finding_of(failed(killed("SIGSEGV", kernel_faults=[line])))
     assert finding.cause == "native_crash"
     assert ("recursion" in finding.summary) is is_full
+
+
+def test_a_crash_after_the_training_says_so() -> None:
+    finding = finding_of(failed(fit_ended(), killed("SIGSEGV", kernel_faults=None)))
+    assert "after the training had ended" in finding.summary

@@ -11,6 +11,7 @@ from pitstop.events import (
     CheckpointCommitted,
     ExitCalled,
     NonFiniteLocated,
+    NonFiniteWeights,
     RolledBack,
     StopRequested,
     StopTrainingSet,
@@ -189,3 +190,27 @@ def test_nobody_is_sent_back_to_weights_from_after_the_bad_step() -> None:
 def test_the_exit_of_a_stop_for_a_rollback_is_no_exit_of_the_script() -> None:
     ended = (StopRequested("nan", "graceful"), *STOPPED_CLEANLY)
     assert [each.cause for each in diagnose(stopped(NAN_AT_12, *ended)).others] == []
+
+
+def test_a_guard_that_says_that_it_diverged_does_not_hide_what_was_seen() -> None:
+    bad = replace(NAN_AT_12, step=STEP, learning_rate=1e30)
+    gave_up = raised("RuntimeError", "training diverged, giving up", callback="Guard")
+    finding = finding_of(failed(bad, gave_up, exited(1)))
+    assert finding.confidence > 0.9
+    assert any("1e+30 now" in line for line in finding.advice)
+
+
+def test_the_operation_that_made_the_number_is_told() -> None:
+    frames = '  File "/app/train.py", line 10, in <module>\n\n'
+    said = (
+        f"Graph execution error:\n\nDetected at node Log/CheckNumericsV2 defined at:\n{frames}"
+        'Detected Infinity or NaN in output 0 of graph op "Log"'
+    )
+    finding = finding_of(failed(raised("InvalidArgumentError", said, TF), exited(1)))
+    assert "output 0 of graph op" in " ".join(item.text for item in finding.evidence)
+
+
+@pytest.mark.parametrize(("finite", "words"), [(-1, "from 1 to 16"), (8, "from 9 to 16")])
+def test_bad_weights_under_a_good_loss_can_be_looked_for(finite: int, words: str) -> None:
+    bad = NonFiniteWeights(16, ["dense/kernel"], finite)
+    assert any(words in line for line in advice_of(completed(bad, *FINISHED)))

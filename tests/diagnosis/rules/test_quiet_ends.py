@@ -245,3 +245,10 @@ def test_a_sigterm_that_the_script_sent_to_itself_is_nobody_elses() -> None:
     finding = finding_of(failed(call, killed("SIGTERM")))
     assert finding.cause == "preempted_or_terminated"
     assert finding.summary.startswith("The script sent SIGTERM")
+
+
+def test_validation_data_that_ends_is_told_from_training_data() -> None:
+    warning = "UserWarning: Your input ran out of data; interrupting training."
+    evidence = completed(*(epoch(each) for each in range(5)), *FINISHED, output=warning)
+    (other,) = (each for each in diagnose(evidence).others if each.cause == "dataset_exhausted")
+    assert "validation data" in other.summary

@@ -303,8 +303,10 @@ def _is_title(text: str, *, is_code: bool) -> bool:
 def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
     blanks = 0
     is_record = start > 0 and stream[start - 1].is_record
-    for line in stream[start : start + _MOST_MESSAGE_LINES]:
+    telling = 0
+    for line in itertools.islice(stream, start, None):
         text = line.text
+        telling += bool(text.strip()) and not frame_of(text)
         if line.is_record and not is_record:
             return  # a logger's next record
         is_record = line.is_record
@@ -314,7 +316,7 @@ def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
         if (title and ERROR_NAME.match(title["name"])) or progress.counts(line):
             return
         blanks = 0 if text.strip() else blanks + 1
-        if blanks > 2:
+        if blanks > 2 or telling > _MOST_MESSAGE_LINES:
             return
         yield text
 

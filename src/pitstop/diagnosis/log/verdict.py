@@ -13,7 +13,7 @@ from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
+from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, remedies
 from pitstop.diagnosis.wording import ADVICE
 
 _SHAPE = re.compile(
@@ -346,12 +346,13 @@ def _finding(ending: Ending, clue: Clue) -> Finding:
     assert clue.cause is not None
     raised = clue.raised
     own = (f"It was raised from {raised.place}.",) if raised and raised.file else ()
+    advice = (raised and remedies(raised)) or clue.advice
     return Finding(
         clue.cause,
         clue.confidence,
         clue.headline,
         tuple(_evidence(ending, clue)),
-        (*by_numbers(ending.log, clue), *clue.advice, *own),
+        (*by_numbers(ending.log, clue), *advice, *own),
         ("who ended it",) if clue.cause == "killed_from_outside" else (),
     )
 

@@ -37,6 +37,8 @@ _OWN_SOURCES = {
 }
 
 _DIVERGED_FACTOR = 10.0
+_FEW_EPOCHS = 2
+_UNCHANGED_SHARE = 1e-5
 _REMARK = 0.45
 _EARLY = ", before the first step."
 _SLURM_SENDER = "slurmstepd"
@@ -63,24 +65,30 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     unsaved, advice = _unsaved(evidence, ended.step)
     own = (each for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
-    losses = [each.logs.get("loss") for each in own]
-    grown = _growth(losses[0], losses[-1]) if losses else ""
+    losses = [each.logs["loss"] for each in own if "loss" in each.logs]
+    doubt, remedy = _doubt(losses)
     return tell(
         "fit_ended",
         (exit_status, fits),
         confidence=0.97 if epochs >= ended.epochs else 0.6,
-        advice=(*advice, *((ADVICE["lower_learning_rate"],) if grown else ())),
+        advice=(*advice, *remedy),
         epochs=epochs,
         of=ended.epochs,
         steps=steps,
-        unsaved=f"{unsaved}{grown}",
+        unsaved=f"{unsaved}{doubt}",
     )
 
 
-def _growth(first: float | None, last: float | None) -> str:
-    if not first or not last or first < 0 or last < first * _DIVERGED_FACTOR:
-        return ""
-    return f", but the loss grew from {phrases.number(first)} to {phrases.number(last)}"
+def _doubt(losses: list[float]) -> tuple[str, tuple[str, ...]]:
+    """What is odd about the losses of the epochs, and what to do."""
+    first, last = (losses[0], losses[-1]) if losses else (0.0, 0.0)
+    if 0 < first * _DIVERGED_FACTOR <= last:
+        grew = f", but the loss grew from {phrases.number(first)} to {phrases.number(last)}"
+        return grew, (ADVICE["lower_learning_rate"],)
+    if len(losses) > _FEW_EPOCHS and max(losses) - min(losses) <= abs(first) * _UNCHANGED_SHARE:
+        stayed = f", but the loss was {phrases.number(first)} in each of them"
+        return stayed, (ADVICE["look_at_unchanged"],)
+    return "", ()
 
 
 def _completed_all_the_same(evidence: Evidence) -> Finding | None:
@@ -271,6 +279,13 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
         of=f" of {seconds} s" if seconds else "",
         used=f" after {used:.0f} s of processor time" if used else "",
     )
+
+
+def own_timer(evidence: Evidence) -> Finding | None:
+    if evidence.signal != "SIGALRM":
+        return None
+    text = f"{SIGNALS['SIGALRM'].headline}{evidence.at_step}."
+    return Finding("time_limit", 0.85, text, (evidence.ended_by_signal,), (ADVICE["own_timer"],))
 
 
 def timeout_wrapper(evidence: Evidence) -> Finding | None:

@@ -10,7 +10,7 @@ from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
-from pitstop.diagnosis.signatures.tables import Signature, classify
+from pitstop.diagnosis.signatures.tables import Signature, classify, remedies
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
@@ -18,8 +18,12 @@ _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handl
 
 _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 """What `--on-bad-record skip` passes over."""
+_LONGEST_LINE = 300
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
+_NEWEST_FIRST = "(most recent call first):"
+_WATCHDOG = re.compile(r"^Timeout \((?P<time>[\d:.]+)\)!$(?P<stacks>(?s:.*))", re.MULTILINE)
+"""What faulthandler prints; the main thread comes last."""
 _NO_SCRIPT = re.compile(
     r"^\S*python\S*: (?P<what>can't (?:open file|find '__main__' module in) .+)$", re.MULTILINE
 )
@@ -32,7 +36,8 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         return None
     holds_frames = 'File "' in raised.message
     told = "\n".join(exception.telling_lines(raised.message)) if holds_frames else raised.message
-    message = "\n".join(last_lines(told, 6)) or "(no message)"
+    lines = (phrases.shorten(line, _LONGEST_LINE) for line in last_lines(told, 6))
+    message = "\n".join(lines) or "(no message)"
     source = "output" if raised.printed else "exception"
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
     seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
@@ -43,12 +48,15 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         return tell(name, seen, at=_at(evidence, raised), place=raised.place)
     known = classify(raised) or _of_cause(raised)
     row = known or _own_code(raised)
-    if limit := evidence.limit(row.limit):
-        seen.append(EvidenceItem("limits", f"{row.limit}: {phrases.limit(limit)}"))
+    limits = ((name, evidence.limit(name)) for name in row.limit.split())
+    seen += [
+        EvidenceItem("limits", f"{name}: {phrases.limit(limit)}") for name, limit in limits if limit
+    ]
     is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
     skip = is_of_record and row.cause == "data_error"
     reports = raised.callback and row.cause == "network_or_download_failure"
-    advice = (ADVICE["callback_survives"],) if reports else row.advice
+    own = () if exception.frame_of_ours(raised) else remedies(raised)
+    advice = (ADVICE["callback_survives"],) if reports else own or row.advice
     return Finding(
         row.cause or "unknown",
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
@@ -57,7 +65,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         (
             *advice,
             *((ADVICE["skip_bad_records"],) if skip else ()),
-            *((f"It was raised from {raised.place}.",) if known and raised.file else ()),
+            *((f"It was raised from {raised.place}.",) if (known or own) and raised.file else ()),
             *((ADVICE["hidden_failure"],) if evidence.exit_code == 0 else ()),
         ),
     )
@@ -123,6 +131,13 @@ def exit_code(evidence: Evidence) -> Finding | None:
     lines = last_lines(evidence.output, 3)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
     seen = (EvidenceItem("exit status", f"exit code {code}"), *said)
+    watchdog = _WATCHDOG.search(evidence.output)
+    if watchdog:
+        stood = exception.frames_in(watchdog["stacks"].rpartition(_NEWEST_FIRST)[2].splitlines())
+        own = next((each for each in stood if not each.is_library), None)
+        place, at = own.place if own else "a library", evidence.at_step
+        line = EvidenceItem("output", f"Timeout ({watchdog['time']})!")
+        return tell("own_watchdog", (line, *seen[:1]), time=watchdog["time"], at=at, place=place)
     usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None
     if usage:
         return tell("arguments_refused", seen, what=phrases.shorten(usage[0]))

@@ -73,7 +73,9 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
         name = "child_oom_killed"
     else:
         name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
-    return tell(name, (*_lines(ended), *_counter(ended)))
+    raised = evidence.raised if name == "child_oom_killed" else None
+    told = (EvidenceItem("exception", f"{raised.title}, at {raised.place}"),) if raised else ()
+    return tell(name, (*told, *_lines(ended), *_counter(ended)))
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
@@ -165,8 +167,9 @@ def _counter(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
 
 
 def _usage(ended: events.TrainerExited) -> str:
-    peak = f"{phrases.size(ended.max_rss_bytes)} at its peak" if ended.max_rss_bytes else ""
-    limit = ended.memory_limit_bytes
+    used, limit = ended.max_rss_bytes, ended.memory_limit_bytes
+    # Libraries that it maps count for it, and not for its cgroup.
+    peak = f"{phrases.size(used)} at its peak" if used and not (limit and used > limit) else ""
     of = f"a cgroup limit of {phrases.size(limit)}" if limit else ""
     words = ", ".join(part for part in (peak, of) if part)
     return f": {words}" if words else ""

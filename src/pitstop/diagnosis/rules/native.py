@@ -114,6 +114,7 @@ def native_crash(evidence: Evidence) -> Finding | None:
         missing=() if frames else ("the Python frame that crashed",),
         signal=name,
         did=crash.did,
+        after=" after the training had ended" if evidence.has_trained else "",
         where=f" in {', called by '.join(frames)}" if frames else "",
         said="" if not said or _FATAL.search(said) else f": {phrases.shorten(said)}",
     )

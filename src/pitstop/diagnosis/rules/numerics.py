@@ -65,8 +65,7 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         items += [EvidenceItem("find-nan", each) for each in (text, *located.details)]
     raised = evidence.raised
     if raised and NAN_MESSAGE.search(raised.message):
-        text = f"{raised.name}: {phrases.shorten(raised.message)}"
-        items.append(EvidenceItem("exception", text))
+        items.append(EvidenceItem("exception", raised.title))
     items += _printed(evidence)
     return tuple(items)
 
@@ -122,7 +121,8 @@ def _how_it_ended(evidence: Evidence) -> str:
 
 def _gave_up(evidence: Evidence) -> bool:
     bad, at, raised = evidence.first(events.NonFiniteLoss), evidence.position, evidence.raised
-    if bad is None or at is None or (raised and classify(raised)):
+    known = classify(raised) if raised else None
+    if bad is None or at is None or (known and known.cause != "nan_loss"):
         return False
     call = evidence.last(events.ExitCalled)
     said = raised.message if raised else (call.code if call else "")
@@ -154,10 +154,14 @@ def _advice(bad: events.NonFiniteLoss | None) -> tuple[str, ...]:
 
 
 def _find(evidence: Evidence) -> tuple[str, ...]:
-    bad = evidence.first(events.NonFiniteLoss)
-    if bad is None or evidence.last(events.NonFiniteLocated):
+    bad, weights = evidence.first(events.NonFiniteLoss), evidence.first(events.NonFiniteWeights)
+    if not (bad or weights) or evidence.last(events.NonFiniteLocated):
         return ()
-    text = ADVICE["find_nan"].format(step=bad.step)
+    if bad:
+        text = ADVICE["find_nan"].format(step=bad.step)
+    elif weights:
+        first = max(weights.finite_step, 0) + 1
+        text = ADVICE["find_nan_between"].format(first=first, last=weights.step)
     is_asked = evidence.last(events.RolledBack) or evidence.last(events.RollbackRefused)
     return (text,) if is_asked else (text, ADVICE["rollback"])
 

@@ -126,13 +126,15 @@ def _short_words(short: ShortEpoch) -> str:
 
 
 def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
-    ended = evidence.last(events.FitEnded)
+    started, ended = evidence.last(events.FitStarted), evidence.last(events.FitEnded)
     which = _short_words(epochs[0]) if epochs else ""
     end = ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
     elif ended and epochs:
         end = f"fit continued silently to the end of {ended.epochs} epochs"
+    elif started and started.steps_per_epoch:
+        end = "the validation data has fewer batches than `validation_steps`"
     details = "; ".join(part for part in (which, end) if part)
     return f": {details}" if details else ""
 
