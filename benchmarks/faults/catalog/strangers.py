@@ -1,4 +1,4 @@
-"""Faults thought of by somebody who had not seen the rules (58 to 76)."""
+"""Faults thought of by somebody who had not seen the rules (58 to 88)."""
 
 from __future__ import annotations
 
@@ -51,4 +51,26 @@ STRANGERS: tuple[Scenario, ...] = (
     _stranger("74-licence", "user_code_error", says="exit code 7.*stranger.py"),
     watched(_stranger("75-unpicklable-error", "hang_or_stall", "data_error", says="BadScan")),
     _stranger("76-stands-still", "time_limit", "hang_or_stall", grounds=_up_after(20, "-k", "60")),
+    _stranger("77-numpy-on-a-full-disk", "disk_full", says="stranger.py", grounds=(disk(24),)),
+    _stranger("78-own-watchdog", "hang_or_stall", says="it stood at .*stranger.py"),
+    _stranger("79-own-timer", "time_limit", says="SIGALRM"),
+    _stranger(
+        "80-hidden-by-a-pipe",
+        "callback_error",
+        says="best",
+        grounds=(around(inner=("sh", "-c", '"$@" | tee train.log', "sh")),),
+    ),
+    _stranger("81-schedule-divides", "callback_error", says="LearningRateScheduler"),
+    _stranger("82-caught-label", "data_error", says="label value of 9"),
+    _stranger("83-guard-gives-up", "nan_loss", says="loss became"),
+    _stranger(
+        "84-cluster-settings",
+        "user_code_error",
+        says="TF_CONFIG",
+        grounds=(around(inner=("env", "TF_CONFIG={'cluster': {}}")),),
+    ),
+    _stranger("85-frozen-model", "completed_normally", says="in each of them"),
+    _stranger("86-hidden-by-relu", "nan_loss", says="weights"),
+    _stranger("87-lock-of-a-cache", "data_error", says="lockfile"),
+    _stranger("88-asks-for-a-name", "user_code_error", says="EOF"),
 )

@@ -1,14 +1,18 @@
 """Faults thought of by somebody who had not seen the rules: `python stranger.py NAME`."""
 
 import ctypes
+import faulthandler
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 import urllib.error
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -243,6 +247,91 @@ class Scans(keras.utils.PyDataset):
 def unpicklable_error():
     """The pool's own thread dies of the exception, and Keras waits for ever."""
     network().fit(Scans(workers=2, use_multiprocessing=True), shuffle=False, verbose=2)
+
+
+def numpy_on_a_full_disk():
+    """Numpy names no file and no error number, where a disk is full."""
+    train()
+    np.save("disk/features", np.ones((2000, 2000)))
+
+
+def own_watchdog():
+    """`faulthandler` ends the script, with exit code 1 and no exception."""
+    faulthandler.dump_traceback_later(20, exit=True)
+    train(callbacks=[at_batch(27, queue.Queue().get)])
+
+
+def own_timer():
+    """A test's timer that nobody handles."""
+    signal.alarm(15)
+    train(callbacks=[at_batch(27, lambda: time.sleep(60))])
+
+
+def hidden_by_a_pipe():
+    """Fails in an epoch; `| tee` returns 0."""
+    train(callbacks=[at_batch(27, lambda: {}["best"])])
+
+
+def schedule_divides():
+    """Keras takes the frame of its callback out of the traceback."""
+    train(callbacks=[keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / epoch)])
+
+
+def caught_label():
+    """The script prints what it caught, and gives up."""
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4, "softmax")])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    labels = np.arange(len(X)) % 4
+    labels[700] = 9
+    try:
+        model.fit(X, labels, verbose=2)
+    except tf.errors.OpError:
+        traceback.print_exc()
+        sys.exit(1)
+
+
+def guard_gives_up():
+    """A callback of the script that looks for NaN."""
+
+    def look(_, logs):
+        if not np.isfinite(logs["loss"]):
+            raise RuntimeError("training diverged, giving up")
+
+    guard = keras.callbacks.LambdaCallback(on_train_batch_end=look)
+    train(model=network(keras.optimizers.SGD(1e30)), callbacks=[guard])
+
+
+def cluster_settings():
+    """TF_CONFIG with the quotation marks of Python."""
+    tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def frozen_model():
+    """Nothing is trained."""
+    model = network()
+    model.trainable = False
+    model.compile("sgd", "mse")
+    train(model=model)
+
+
+def hidden_by_relu():
+    """One empty cell of a table; ReLU turns its NaN into 0, and the loss stays finite."""
+    X[17, 3] = np.nan
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, "relu")])
+    model.compile("sgd", "mse")
+    model.fit(X, np.ones((len(X), 16), "float32"), epochs=3, verbose=2, shuffle=False)
+
+
+def lock_of_a_cache():
+    """A run that was killed has left the lock of `cache(FILE)`."""
+    Path("features_0.lockfile").write_text("Created at: 1700000000")
+    train(tf.data.Dataset.from_tensor_slices((X, Y)).batch(16).cache("features"))
+
+
+def asks_for_a_name():
+    """Works in a terminal."""
+    train()
+    input("Name of the experiment: ")
 
 
 if __name__ == "__main__":
