@@ -289,11 +289,6 @@ class Evidence(Frozen):
         ended |= {event.fit for event in self.all(events.FitRestored)}
         return next((fit for fit in self.all(events.FitStarted) if fit.fit not in ended), None)
 
-    @property
-    def has_trained(self) -> bool:
-        """Whether its last training came to its end."""
-        return self.last(events.FitEnded) is not None and self.open_fit is None
-
     def limit(self, name: str) -> dict[str, events.JsonValue]:
         """One of the trainer's limits, see `TrainerExited.limits`; empty when unknown."""
         value = self.exit.limits.get(name) if self.exit else None

@@ -28,8 +28,7 @@ from pitstop.engine.program import is_of_program
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
-_CALLBACK = "_pitstop_callback"
-"""The attribute of an exception that names the callback it came out of."""
+_CALLBACK = "_pitstop_callback"  # attribute of an exception that came out of one
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 CallbackOf = Callable[[FrameType], str]
 """Gives the class of the callback that runs in a frame; empty where none does."""

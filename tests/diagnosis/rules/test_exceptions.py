@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.events import Notice
+from pitstop.events import Notice, ScriptEnded
 from tests.diagnosis.attempts import (
+    CONNECTED,
     FINISHED,
     STARTED,
     Case,
@@ -323,6 +324,18 @@ CASES: list[Case] = [
         "disk_full",
     ),
     (
+        "a full folder for temporary files is no missing input",
+        failed(
+            raised(
+                "FileNotFoundError",
+                "[Errno 2] No usable temporary directory found in ['/tmp', '/var/tmp']",
+                "OSError Exception",
+            ),
+            exited(1),
+        ),
+        "disk_full",
+    ),
+    (
         "a wrong TF_CONFIG is no file",
         failed(
             raised(
@@ -485,3 +498,19 @@ def test_both_limits_of_memory_are_shown() -> None:
     limits = {"data_bytes": {"soft": 4000, "hard": 4000}}
     finding = finding_of(failed(raised("MemoryError"), exited(1, limits=limits)))
     assert "data_bytes: soft 4000, hard 4000" in [item.text for item in finding.evidence]
+
+
+def test_a_command_that_fails_after_its_script_is_told_from_the_script() -> None:
+    other = replace(STARTED, trainer_pid=4000)
+    evidence = attempt_of(
+        other, CONNECTED, fit_ended(), ScriptEnded(100), exited(5), state="failed"
+    )
+    assert "the command around it returned exit code 5" in finding_of(evidence).summary
+    own = failed(fit_ended(), ScriptEnded(100), exited(5))
+    assert "The script ended itself with exit code 5" in finding_of(own).summary
+
+
+def test_notes_of_tensorflow_are_no_last_words() -> None:
+    note = "I0000 00:00:1795704626.084010   26632 port.cc:153] oneDNN custom operations are on.\n"
+    seen = finding_of(failed(exited(1), output=f"giving up\n{note}")).evidence
+    assert ("output", "giving up") in [(item.source, item.text) for item in seen]

@@ -11,6 +11,7 @@ from pitstop.events import (
     AttemptStarted,
     BatchDivided,
     CheckpointCommitted,
+    ExitCalled,
     Notice,
     StopRequested,
 )
@@ -197,3 +198,8 @@ def test_a_step_that_needs_too_much_memory_can_be_computed_in_parts() -> None:
         (failed(replace(ended, phase="validation")), False),
     ):
         assert any("--on-oom shrink" in line for line in advice_of(evidence)) is is_told
+
+
+def test_a_script_that_kills_itself_is_told_where() -> None:
+    call = ExitCalled("os.kill", "SIGKILL", "train.py", 10, "on_epoch_end", "Q")
+    assert "train.py:10 in on_epoch_end()" in finding_of(failed(call, killed())).advice[0]

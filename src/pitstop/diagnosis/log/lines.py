@@ -65,8 +65,12 @@ def clean(text: str) -> str:
     return plain("\n".join(_last_state(line) for line in shown.split("\n")))
 
 
+_TF_NOTE = re.compile(r"I\d{4} [\d:.]+ +\d+ \S+:\d+\] |WARNING: All log messages before absl")
+
+
 def last_lines(text: str, count: int) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()][-count:]
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not _TF_NOTE.match(line)][-count:]
 
 
 def _last_state(line: str) -> str:
@@ -78,7 +82,7 @@ _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|apos|#x?[0-9a-fA-F]{2,4});")
 _TAG = re.compile(r"</?(?:pre|code|span|div|samp|tt|td|li|br|p|b|i)\b[^<>]*>", re.IGNORECASE)
 _MARKS = " \t#>/*;|%"
 _FEWEST_LINES = 3
-_NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
+_TF_NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
 _QUOTATION = re.compile(r"`([^`]+)`|(?<![\w=(,])\"([^\"]+)\"")
@@ -158,7 +162,7 @@ _BREAKS = re.compile(
 
 _SEVERAL = re.compile(rf"(?<=\S\s)(?:{_BEGUN})")
 _CODE_BEHIND = re.compile(r'(File "[^"]+", line \d+, in [\w<>.]+) +(?=\S)')
-_OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
+_OF_TF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
 """Marks of comments and quotations, and the indentation of a page."""
 
@@ -212,7 +216,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
 
 
 def _from_notebook(raw: str) -> str:
-    found = _NOTEBOOK_LINE.match(raw)
+    found = _TF_NOTEBOOK_LINE.match(raw)
     if found is None:
         return raw
     try:
@@ -315,7 +319,7 @@ def _unglued(line: Line) -> Iterator[Line]:
 def _prefix_of(text: str) -> re.Pattern[str] | None:
     """What a logger that nobody knows, or who quotes it, puts before the lines of a traceback."""
     before, _, after = text.partition(_HEADER)
-    notebook = _OF_NOTEBOOK.fullmatch(before)
+    notebook = _OF_TF_NOTEBOOK.fullmatch(before)
     if notebook:
         return re.compile(re.escape(notebook[1]))
     is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))

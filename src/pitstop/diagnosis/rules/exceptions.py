@@ -12,17 +12,15 @@ from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import Signature, classify, remedies
 from pitstop.diagnosis.wording import ADVICE, tell
-from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
+from pitstop.events import ExceptionRaised, FitStarted, Notice, ScriptEnded, TrainerConnected
 
 _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handled
 
 _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 """What `--on-bad-record skip` passes over."""
-_LONGEST_LINE = 300
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
-_NEWEST_FIRST = "(most recent call first):"
-_WATCHDOG = re.compile(r"^Timeout \((?P<time>[\d:.]+)\)!$(?P<stacks>(?s:.*))", re.MULTILINE)
+_WATCHDOG = re.compile(r"(?ms)^Timeout \((?P<time>[\d:.]+)\)!$.*call first\):$(?P<stack>.*)")
 """What faulthandler prints; the main thread comes last."""
 _NO_SCRIPT = re.compile(
     r"^\S*python\S*: (?P<what>can't (?:open file|find '__main__' module in) .+)$", re.MULTILINE
@@ -36,7 +34,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         return None
     holds_frames = 'File "' in raised.message
     told = "\n".join(exception.telling_lines(raised.message)) if holds_frames else raised.message
-    lines = (phrases.shorten(line, _LONGEST_LINE) for line in last_lines(told, 6))
+    lines = (phrases.shorten(line, 300) for line in last_lines(told, 6))
     message = "\n".join(lines) or "(no message)"
     source = "output" if raised.printed else "exception"
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
@@ -133,7 +131,7 @@ def exit_code(evidence: Evidence) -> Finding | None:
     seen = (EvidenceItem("exit status", f"exit code {code}"), *said)
     watchdog = _WATCHDOG.search(evidence.output)
     if watchdog:
-        stood = exception.frames_in(watchdog["stacks"].rpartition(_NEWEST_FIRST)[2].splitlines())
+        stood = exception.frames_in(watchdog["stack"].splitlines())
         own = next((each for each in stood if not each.is_library), None)
         place, at = own.place if own else "a library", evidence.at_step
         line = EvidenceItem("output", f"Timeout ({watchdog['time']})!")
@@ -144,4 +142,5 @@ def exit_code(evidence: Evidence) -> Finding | None:
     absent = _NO_SCRIPT.search(evidence.output)
     if absent and not evidence.last(TrainerConnected):
         return tell("no_script", seen, what=phrases.shorten(absent["what"], 200))
-    return tell("exit_code", seen, code=code)
+    in_child = len(evidence.trainer_pids) > 1 and evidence.last(ScriptEnded)
+    return tell("command_failed" if in_child else "exit_code", seen, code=code)

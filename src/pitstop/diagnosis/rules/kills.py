@@ -83,7 +83,9 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     if evidence.signalled_itself:
-        return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
+        call, status = evidence.last(events.ExitCalled), _status(evidence)
+        place = phrases.source_line(call.file, call.line, call.function) if call else "the script"
+        return tell("killed_itself", [EvidenceItem("exit status", status)], place=place)
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     peak = _usage(ended).strip(" :")
     usage = _flight(evidence) or ((EvidenceItem("memory", peak),) if peak else ())

@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of
 from pitstop.diagnosis.signatures.tables import BY_NAME
 from pitstop.diagnosis.wording import ADVICE, read_table, tell
-from pitstop.events import TrainerExited
+from pitstop.events import FitEnded, TrainerExited
 from pitstop.flight.sample import GpuSample
 
 _XIDS = read_table(Path(signatures.__file__).with_name("xids.toml"))
@@ -103,6 +103,7 @@ def native_crash(evidence: Evidence) -> Finding | None:
     if crash is None or crash.cause != "native_crash":
         return None
     frames, said = _crashed_in(evidence), _last_words(evidence)
+    has_trained = evidence.last(FitEnded) and not evidence.open_fit
     seen = _seen(evidence, name, said)
     if _is_stack_full(seen):
         return tell("stack_overflow", seen)
@@ -114,7 +115,7 @@ def native_crash(evidence: Evidence) -> Finding | None:
         missing=() if frames else ("the Python frame that crashed",),
         signal=name,
         did=crash.did,
-        after=" after the training had ended" if evidence.has_trained else "",
+        after=" after the training had ended" if has_trained else "",
         where=f" in {', called by '.join(frames)}" if frames else "",
         said="" if not said or _FATAL.search(said) else f": {phrases.shorten(said)}",
     )

@@ -196,9 +196,7 @@ CLASSES = _OF_PYTHON.union(*(row.alone | row.classes for row in (*_ALL, *_CUT)))
 """Names of classes of exceptions that Python or a table knows."""
 BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT, *_OF_WORDS) if row.name}
 
-_REMEDIES = {
-    re.compile(pattern): advice for pattern, advice in read_table(_HERE / "remedies.toml").items()
-}
+_REMEDIES = {re.compile(row): text for row, text in read_table(_HERE / "remedies.toml").items()}
 
 _NO_PART_OF_IT = re.compile(
     r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
@@ -257,8 +255,8 @@ def classify(raised: Raised) -> Signature | None:
 def remedies(raised: Raised) -> tuple[str, ...]:
     """What to do about this error in particular; empty where its cause tells enough."""
     own = [each.code for each in raised.frames if not each.is_library][-1:]
-    told = [f"{raised.name}: {raised.message}", *own, *(each.file for each in raised.frames)]
-    text = "\n".join(told)
+    files = (each.file for each in raised.frames)
+    text = "\n".join([f"{raised.name}: {raised.message}", *own, *files])
     return tuple(advice for pattern, advice in _REMEDIES.items() if pattern.search(text))[:1]
 
 
