@@ -174,7 +174,9 @@ class _Loop:
         kept = Keeping(self._saved is not None, self.restored is not None, level)
         self._step = self._read_step()
         course = SessionCourse(opened, kept, self._supervisor)
-        course.created(self._step)
+        # Workers may have trained on since its checkpoint was restored.
+        held = self._step_in(self.restored[1]) if self.restored else None
+        course.created(self._step if held is None else min(held, self._step))
         if self._saved is not None:
             course.saved(self._saved.step, self._saved.folder)
         self.course = course

@@ -1,7 +1,8 @@
 """A loop of a Session with a Saver, as people wrote it before there were MonitoredSessions.
 
 Arguments: the folder of its checkpoints, the last step, the form ("global", "counted", "epochs",
-"forgetful", "supervised", "synchronous"); its kind of task in a cluster, and its index.
+"forgetful", "late", "supervised", "synchronous"); its kind of task in a cluster, and its index.
+A chief that is late trains when its worker has, as worker.log says.
 """
 
 from __future__ import annotations
@@ -82,12 +83,14 @@ with tf.Session(target) as session:
             time.sleep(0.1)
     counted = int(session.run(done))
     print(f"begins at {counted}", flush=True)
+    while form == "late" and index == 0 and b"trains" not in Path("worker.log").read_bytes():
+        time.sleep(0.1)
     while counted < int(last_step):
         session.run(train)
-        counted = int(session.run(done if form == "counted" else count))
+        before, counted = counted, int(session.run(done if form == "counted" else count))
         print(f"trains {counted}", flush=True)
         time.sleep(0.03)
-        if index == 0 and counted % 10 == 0:
+        if index == 0 and counted // 10 > before // 10:
             number = {"epochs": counted // 10, "counted": counted}.get(form)
             saver.save(session, f"{folder}/model", step if number is None else number)
 print("the loop has ended")

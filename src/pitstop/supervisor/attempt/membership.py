@@ -70,7 +70,6 @@ class Membership:
         self._workers_until_seconds: float | None = None
         self._lost: _LostMember | None = None
         self._suspended_since: float | None = None
-        self._pids: set[int] = set()  # of all tasks that this run has started
 
     def begin(self) -> None:
         if self._cluster.part is not None and not self._watched:
@@ -79,7 +78,6 @@ class Membership:
             self._resources.event_loop.watch(self._cluster.part, lambda: self._tell(heard()))
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
-        self._pids.add(asked.event.pid)
         try:
             spec, task = ClusterSpec.from_json(asked.cluster), Task.parse(asked.event.task)
         except ValueError:
@@ -112,10 +110,10 @@ class Membership:
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""
         has_saved = self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at
-        if self._pids and has_saved:
-            there = self._pids.intersection(family.living_descendants(()))
+        if has_saved and (pids := self._trainers.task_pids):
+            there = pids.intersection(family.living_descendants(()))
             own_process.send(signal.SIGTERM, there - {self._trainers.slot.pid})
-            self._pids.clear()
+            pids.clear()
 
     def _end_without_member(self) -> Iterator[Occurrence]:
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()

@@ -4,9 +4,10 @@ import os
 import time
 from collections.abc import Iterator
 
-from pitstop.cluster.spec import ASSEMBLING, REPLICA
+from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
+from pitstop.machine.own_process import is_there
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.table import State, Trigger
@@ -21,7 +22,10 @@ _HANDOVER_SECONDS = 3.0
 
 
 class TrainerReception:
-    """Lets a process train, has the next one wait for a moment, and refuses the others."""
+    """Lets a process train, has the next one wait for a moment, and refuses the others.
+
+    task_pids: of all tasks of a cluster that this run has started.
+    """
 
     def __init__(self, resources: AttemptResources) -> None:
         self._plan = plan = resources.plan
@@ -31,6 +35,8 @@ class TrainerReception:
         # Those that want to train while another one is still there, and until when.
         self._pending: list[tuple[occurrences.TrainingAsked, float]] = []
         self._closed_to_others = False
+        self.task_pids: set[int] = set()
+        self._followers: set[int] = set()  # of them, those that do not lead
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
 
     @property
@@ -52,6 +58,8 @@ class TrainerReception:
         if not self._lifecycle.is_live:
             # Also the one that trained: it may have reported again just before its end.
             refuse(connection, "the run is ending")
+        elif self._leaves_to_leader(hello.pid):
+            refuse(connection, "the leader of its cluster trains in this run")
         elif self.slot.connected and not self._makes_way(hello.pid):
             refuse(connection, f"process {self.slot.pid} already trains in this run")
         elif self.slot.connected and new and not closed:
@@ -63,6 +71,10 @@ class TrainerReception:
         return (self._pending.pop(0)[0],) if self._pending else ()
 
     def role_asked(self, asked: occurrences.RoleAsked) -> tuple[occurrences.Occurrence, ...]:
+        pid, task = asked.event.pid, asked.event.task
+        self.task_pids.add(pid)
+        if task and (leader := ClusterSpec.from_json(asked.cluster).leader) is not None:
+            (self._followers.discard if task == str(leader) else self._followers.add)(pid)
         if asked.event.role in (ASSEMBLING, REPLICA):
             return ()
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
@@ -102,6 +114,12 @@ class TrainerReception:
     def close(self) -> None:
         for asked, _ in self._pending:
             asked.connection.close()
+
+    def _leaves_to_leader(self, pid: int) -> bool:
+        """Whether a process is one of several tasks of this run, which its leader saves."""
+        led_elsewhere = self._resources.run.cluster.follows is not None
+        others = any(map(is_there, self.task_pids - {pid}))
+        return pid in self._followers and others and not led_elsewhere
 
     def _makes_way(self, pid: int) -> bool:
         """Whether a process is asked to wait for the present one; a stranger goes before it."""
