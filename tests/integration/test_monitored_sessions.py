@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import FitEnded, Restored, ScriptSaved, StopDeadlinePassed, TrainerStopped
+from pitstop.events import (
+    FitEnded,
+    Restored,
+    RoleTaken,
+    ScriptSaved,
+    StopDeadlinePassed,
+    TrainerStopped,
+    TrainingStalled,
+)
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
 from tests.integration.conftest import Interpreter
@@ -169,6 +177,36 @@ def test_one_run_of_all_tasks_stops_the_chief_whose_worker_opened_its_session_be
     assert saved == run.last(TrainerStopped).step
     assert f"resumes after step {saved}" in " ".join(run.why()["advice"])
     assert not run.events(StopDeadlinePassed)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("task", "number", "found"),
+    [
+        ("ps 0", signal.SIGKILL, "ps 0 no longer responded"),
+        ("worker 1", signal.SIGSTOP, ""),
+    ],
+)
+def test_one_run_of_all_tasks_does_not_wait_for_a_task_that_is_gone_or_suspended(
+    tmp_path: Path, network: tuple[str, ...], task: str, number: signal.Signals, found: str
+) -> None:
+    home = {"HOME": str(tmp_path), "PITSTOP_CLUSTER_LEASE": "3"}
+    words = ("monitored", "300")
+    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
+    started = run.start()
+    launch.until(lambda: _last_step(run) >= 40)
+    pids = {each.task: each.pid for each in run.events(RoleTaken) if each.role == "member"}
+    os.kill(pids[task], number)
+    code = launch.finish(started).returncode
+    if found:
+        assert code == 128 + signal.SIGKILL
+        assert found in run.why()["summary"]
+        assert "belongs to this run" in " ".join(run.why()["advice"])
+        assert _last_step(run) < 300
+    else:
+        assert code == 0
+        assert run.last(TrainingStalled).doing == "stopped"
+        assert run.last(FitEnded).step == 300
 
 
 @needs_root

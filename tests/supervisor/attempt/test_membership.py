@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from pitstop.events import (
     Event,
+    FitStarted,
     MemberEnded,
     MemberJoined,
     MemberReleased,
@@ -31,12 +33,15 @@ from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from tests.integration.supervisor import launch
 
+GONE = 2**22 + 1  # above the largest process id
+
 
 class Run:
     """One run of a cluster, and what its link says next."""
 
     def __init__(self, beacon: Beacon, role: RoleTaken | None) -> None:
         self.said: list[Event] = []
+        self.tasks: dict[int, str] = {}
         self.cluster: Any = SimpleNamespace(
             part="there",
             follows=None,
@@ -60,7 +65,10 @@ class Run:
         return said
 
     def part(self, *, launched: bool) -> Membership:
-        nobody: Any = SimpleNamespace(awaits_release=lambda _: False, watched_pid=0)
+        tasks, left = self.tasks, SimpleNamespace(left_at=None)
+        nobody: Any = SimpleNamespace(
+            awaits_release=lambda _: False, watched_pid=0, tasks=tasks, slot=left
+        )
         self.resources.plan = SimpleNamespace(request=SimpleNamespace(launcher_pid=int(launched)))
         return Membership(self.resources, nobody, nobody)
 
@@ -130,6 +138,41 @@ def test_a_suspended_member_is_ended_where_others_wait(*, follows: bool, leads: 
         assert isinstance(told[0], TrainingStalled)
         assert told[0].doing == "stopped"
         assert told[1:] == [Trigger.HUNG]
+
+
+def test_a_suspended_task_of_a_run_of_several_is_killed_alone() -> None:
+    with closing(Beacon.create()) as beacon, subprocess.Popen(["sleep", "60"]) as process:
+        run = Run(beacon, RoleTaken("session", os.getpid(), "worker 0"))
+        run.tasks = {os.getpid(): "worker 0", process.pid: "worker 1"}
+        part = run.part(launched=False)
+        assert ended(part) == []
+        process.send_signal(signal.SIGSTOP)
+        launch.until(lambda: is_suspended(process.pid))
+        [told] = ended(part)
+    assert isinstance(told, TrainingStalled)
+    assert f"process {process.pid} was suspended" in told.place
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("trains", "back"), [(True, False), (True, True), (False, False)])
+def test_a_run_whose_own_parameter_server_is_gone_is_ended(
+    monkeypatch: pytest.MonkeyPatch, *, trains: bool, back: bool
+) -> None:
+    monkeypatch.setattr(membership, "_WITHOUT_SECONDS", 0.0)
+    with closing(Beacon.create()) as beacon:
+        run = Run(beacon, RoleTaken("session", os.getpid(), "worker 0"))
+        if trains:
+            started = FitStarted(0, 1, None, {})
+            run.resources.attempt_state = tell(run.resources.attempt_state, started, 0.0)
+        run.tasks = {os.getpid(): "worker 0", GONE: "ps 0"}
+        run.tasks |= {os.getppid(): "ps 0"} if back else {}
+        told = ended(run.part(launched=False))
+    assert bool(told) == (trains and not back)
+    if told:
+        notice, trigger = told
+        assert isinstance(notice, Notice)
+        assert "ps 0 is gone" in notice.message
+        assert trigger is Trigger.HUNG
 
 
 @pytest.mark.parametrize(

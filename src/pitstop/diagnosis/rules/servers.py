@@ -23,7 +23,9 @@ _STORE_ENDS = {
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
 _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _SEEN_WAITING = 0.9
-_WORKER_GONE = "worker_lost"  # the code of a notice of `pitstop.supervisor.attempt.membership`
+# The codes of notices of `pitstop.supervisor.attempt.membership`.
+_WORKER_GONE = "worker_lost"
+_STORE_GONE = "parameter_server_lost"
 
 
 def released_by_leader(evidence: Evidence) -> Finding | None:
@@ -64,23 +66,33 @@ def store_lost(evidence: Evidence) -> Finding | None:
 
 
 def _store_unavailable(evidence: Evidence) -> Finding | None:
-    """The same, as far as TensorFlow has said it: its supervisor has not yet, or there is none."""
+    """The same, where no supervisor of it has said so (yet): it may be a process of this run."""
     raised = evidence.last(events.ExceptionRaised)
-    if raised is None or raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
-        return None
-    named = _STORE.search(raised.message)
-    if named is None:
-        return None
-    task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
-    return tell("store_lost", [seen], task=task, how=f"{task} no longer responded")
+    gone = [each for each in evidence.all(events.Notice) if each.code == _STORE_GONE]
+    if gone:
+        task, seen = _named_in(gone[-1]), EvidenceItem("journal", gone[-1].message)
+    else:
+        if raised is None or raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
+            return None
+        named = _STORE.search(raised.message)
+        if named is None:
+            return None
+        task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
+    is_own = any(each.task == task for each in evidence.all(events.RoleTaken))
+    kind = "own_store_lost" if is_own else "store_lost"
+    return tell(kind, [seen], task=task, how=f"{task} no longer responded")
+
+
+def _named_in(notice: events.Notice) -> str:
+    return notice.message.partition(" is gone")[0]
 
 
 def waited_for_worker(evidence: Evidence) -> Finding | None:
     gone = [each for each in evidence.all(events.Notice) if each.code == _WORKER_GONE]
     if not gone:
         return None
-    task, seen = gone[-1].message.partition(" is gone")[0], gone[-1].message
-    return tell("worker_gone", [EvidenceItem("journal", seen)], task=task)
+    seen = EvidenceItem("journal", gone[-1].message)
+    return tell("worker_gone", [seen], task=_named_in(gone[-1]))
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:

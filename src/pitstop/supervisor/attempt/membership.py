@@ -14,7 +14,7 @@ from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.machine import own_process
-from pitstop.machine.own_process import is_suspended
+from pitstop.machine.own_process import is_suspended, is_there
 from pitstop.record import Frozen
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
@@ -96,6 +96,7 @@ class Membership:
         if self._cluster.part is None:
             return
         yield from self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))
+        self._lost = self._lost or self._lost_here()
         until_seconds = self._workers_until_seconds
         if until_seconds is not None and (
             not self._cluster.has_workers or time.monotonic() >= until_seconds
@@ -110,10 +111,20 @@ class Membership:
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""
         has_saved = self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at
-        if has_saved and (pids := self._trainers.task_pids):
-            there = pids.intersection(family.living_descendants(()))
+        if has_saved and (tasks := self._trainers.tasks):
+            there = tasks.keys() & family.living_descendants(())
             own_process.send(signal.SIGTERM, there - {self._trainers.slot.pid})
-            pids.clear()
+            tasks.clear()
+
+    def _lost_here(self) -> _LostMember | None:
+        """A parameter server of this run itself, while its session trains."""
+        attempt_state, tasks = self._resources.attempt_state, self._trainers.tasks
+        if len(tasks) > 1 and attempt_state.saves_itself and attempt_state.trains:
+            there = {task for pid, task in tasks.items() if is_there(pid)}
+            for task in tasks.values():
+                if task and task not in there and _stores(task):
+                    return self._lost_now(task)
+        return None
 
     def _end_without_member(self) -> Iterator[Occurrence]:
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
@@ -144,9 +155,11 @@ class Membership:
     def _end_suspended(self) -> Iterator[Occurrence]:
         """Ends a process that is suspended, and that other members wait for."""
         role, now = self._resources.attempt_state.role, time.monotonic()
-        pid = self._trainers.watched_pid or (role.pid if role else 0)
-        is_awaited = self._cluster.follows or self._cluster.is_awaited
-        if not (is_awaited and pid and is_suspended(pid)):
+        tasks = self._trainers.tasks.keys()
+        own = self._trainers.watched_pid or (role.pid if role else 0)
+        pid = next(filter(is_suspended, {own, *tasks} - {0}), 0)
+        is_awaited = self._cluster.follows or self._cluster.is_awaited or len(tasks) > 1
+        if not (is_awaited and pid):
             self._suspended_since = None
             return
         self._suspended_since = self._suspended_since or now
@@ -156,7 +169,11 @@ class Membership:
             phase = role.role if role else progress.phase.name.lower()
             place = f"process {pid} was suspended, and others of the cluster wait for it"
             yield events.TrainingStalled(seconds, phase, progress.step, "stopped", place, "kill")
-            yield Trigger.HUNG
+            if len(tasks) > 1:
+                # The script decides what follows from its end.
+                own_process.send(signal.SIGKILL, {pid}.intersection(family.living_descendants(())))
+            else:
+                yield Trigger.HUNG
 
     def _end_without_leader(self) -> Iterator[Occurrence]:
         """Ends this run if its leader has completed, and it can take no step without the leader.

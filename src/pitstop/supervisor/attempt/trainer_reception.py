@@ -24,7 +24,7 @@ _HANDOVER_SECONDS = 3.0
 class TrainerReception:
     """Lets a process train, has the next one wait for a moment, and refuses the others.
 
-    task_pids: of all tasks of a cluster that this run has started.
+    tasks: of a cluster, which this run has started: each by its process id.
     """
 
     def __init__(self, resources: AttemptResources) -> None:
@@ -35,7 +35,7 @@ class TrainerReception:
         # Those that want to train while another one is still there, and until when.
         self._pending: list[tuple[occurrences.TrainingAsked, float]] = []
         self._closed_to_others = False
-        self.task_pids: set[int] = set()
+        self.tasks: dict[int, str] = {}
         self._followers: set[int] = set()  # of them, those that do not lead
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
 
@@ -72,7 +72,7 @@ class TrainerReception:
 
     def role_asked(self, asked: occurrences.RoleAsked) -> tuple[occurrences.Occurrence, ...]:
         pid, task = asked.event.pid, asked.event.task
-        self.task_pids.add(pid)
+        self.tasks[pid] = task or self.tasks.get(pid, "")
         if task and (leader := ClusterSpec.from_json(asked.cluster).leader) is not None:
             (self._followers.discard if task == str(leader) else self._followers.add)(pid)
         if asked.event.role in (ASSEMBLING, REPLICA):
@@ -118,7 +118,7 @@ class TrainerReception:
     def _leaves_to_leader(self, pid: int) -> bool:
         """Whether a process is one of several tasks of this run, which its leader saves."""
         led_elsewhere = self._resources.run.cluster.follows is not None
-        others = any(map(is_there, self.task_pids - {pid}))
+        others = any(map(is_there, self.tasks.keys() - {pid}))
         return pid in self._followers and others and not led_elsewhere
 
     def _makes_way(self, pid: int) -> bool:
