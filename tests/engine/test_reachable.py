@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -63,8 +64,8 @@ def keeping(value: Any) -> Iterator[Any]:
         yield inner
 
 
-def of_users_class(value: Any, script: types.ModuleType) -> Any:
-    kind = type("Holder", (), {"__module__": script.__name__})
+def of_users_class(value: Any, script: types.ModuleType, base: type = object) -> Any:
+    kind = type("Holder", (base,), {"__module__": script.__name__})
     holder = kind()
     holder.kept = value
     return holder
@@ -98,9 +99,12 @@ def test_a_global_leads_to_it(holder: str, script: types.ModuleType) -> None:
     assert found({}) == {f"script:kept{path}": treasure}
 
 
-def test_attributes_of_the_scripts_own_classes_lead_to_it(script: types.ModuleType) -> None:
+@pytest.mark.parametrize("base", [object, threading.local])
+def test_attributes_of_the_scripts_own_classes_lead_to_it(
+    base: type, script: types.ModuleType
+) -> None:
     treasure = Treasure()
-    script.__dict__["holder"] = of_users_class(treasure, script)
+    script.__dict__["holder"] = of_users_class(treasure, script, base)
     assert found({}) == {"script:holder.kept": treasure}
 
 

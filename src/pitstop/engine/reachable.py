@@ -15,6 +15,7 @@ import io
 import itertools
 import logging
 import sys
+import threading
 import types
 import weakref
 from collections import deque
@@ -199,7 +200,7 @@ def references(
         return _members(f"{name}:", names_of(value) if is_own else {})
     if issubclass(kind, type):
         return _members(f"{name}.", vars(value) if is_of(value, modules) else {})
-    return _members(f"{name}.", _attributes(value) if is_open else {})
+    return _members(f"{name}.", dict_of(value) | dict(slots_of(value)) if is_open else {})
 
 
 def names_of(module: types.ModuleType) -> dict[str, Any]:
@@ -213,12 +214,13 @@ def names_of(module: types.ModuleType) -> dict[str, Any]:
     }
 
 
-def _attributes(value: Any) -> Mapping[str, Any]:
+def dict_of(value: Any) -> dict[str, Any]:
+    base = threading.local if isinstance(value, threading.local) else object
     try:
-        found = object.__getattribute__(value, "__dict__")
+        found = base.__getattribute__(value, "__dict__")
     except AttributeError:
-        found = {}
-    return {**(found if isinstance(found, dict) else {}), **dict(slots_of(value))}
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def slots_of(value: Any) -> Iterator[Reference]:

@@ -30,7 +30,8 @@ import numpy as np
 
 from pitstop.engine import reachable
 from pitstop.engine.described import digest_of_text
-from pitstop.engine.script_state.holder import dict_of, items_of
+from pitstop.engine.reachable import dict_of
+from pitstop.engine.script_state.holder import items_of
 
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.reachable import slots_of
+from pitstop.engine.reachable import dict_of, slots_of
 
 _PLAIN_OBJECTS = (
     types.SimpleNamespace,
@@ -173,16 +173,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, ContextVar):
         held = value.get(_UNSET)
         return {} if held is _UNSET else {"value": held}
-    return dict(dict_of(value)) | dict(slots_of(value))
-
-
-def dict_of(value: Any) -> dict[str, Any]:
-    base = threading.local if isinstance(value, threading.local) else object
-    try:
-        found = base.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return dict_of(value) | dict(slots_of(value))
 
 
 def data_of_class(kind: type) -> dict[str, Any]:

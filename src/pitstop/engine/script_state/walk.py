@@ -258,7 +258,7 @@ class Walk:
         kind = type(value)
         form = f"{kind.__module__}:{kind.__qualname__}"
         is_record = issubclass(kind, tuple) and named_class(form, self._modules) is kind
-        if is_record and not holder.dict_of(value):
+        if is_record and not reachable.dict_of(value):
             items = enumerate(tuple.__iter__(value))
             return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
         found = self._meet(value, path, is_content=True)
@@ -298,7 +298,7 @@ class Walk:
         elif reachable.is_of(type(value), self._modules) or self._kind_of(value) == "object":
             yield f"{type(value).__qualname__}", type(value)
             if self._kind_of(value) in _COLLECTIONS:
-                yield f"{name}.__dict__", holder.dict_of(value)
+                yield f"{name}.__dict__", reachable.dict_of(value)
             elif self._known is None:
                 yield from self._behind_library(name, value, self._library.own_names(type(value)))
         elif self._library.is_followed(type(value)):
