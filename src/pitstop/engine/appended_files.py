@@ -97,22 +97,19 @@ class AppendedFiles:
             # A reader finds no line twice, but maybe lines of steps that are still to be repeated.
             if self.is_ahead(path) and not is_append and file_access.is_opened_by_script(frame):
                 self._doubt = self._doubt or _READ_AHEAD.format(path)
-        elif (is_append or path in self._begun) and file_access.is_opened_by_script(frame):
-            self._on_first_open(path, is_append=is_append)
-
-    def _on_first_open(self, path: str, *, is_append: bool) -> None:
-        if not is_append:
+        elif is_append and file_access.is_opened_by_script(frame):
+            self._note(path)
+        elif path in self._begun and file_access.is_opened_by_script(frame):
             # The script reads its earlier output, or starts over: it does not repeat itself.
             del self._begun[path]
-        elif not file_access.is_code(path):
-            self._note(path)
 
     def _note(self, path: str) -> None:
-        if len(self._files) >= _MOST_FILES:
+        if len(self._files) >= _MOST_FILES or file_access.is_code(path):
             return
         size_bytes = file_access.size_bytes(path)
         begun_bytes = self._begun.get(path, size_bytes)
-        header = _first_line(path) if begun_bytes < size_bytes else b""
+        first, _ = file_access.read(path, _MOST_HEADER_BYTES if begun_bytes < size_bytes else 0)
+        header = first[: first.find(b"\n") + 1]
         self._files[path] = AppendedFile(begun_bytes, size_bytes, header)
         if path not in self._begun:
             self._write(path, size_bytes)
@@ -173,22 +170,20 @@ class AppendedFiles:
         again = b"" if file.is_over else self._again(path, file)
         if not again:
             return True
-        earlier = self._earlier(path, file, 2 * len(again) + _MOST_HEADER_BYTES)
+        left_bytes = file.earlier_bytes - file.repeated_bytes
+        most_bytes = min(2 * len(again) + _MOST_HEADER_BYTES, _MOST_BYTES, left_bytes)
+        earlier, _ = file_access.read(path, most_bytes, file.repeated_bytes)
         # A table gets its header where the file is empty.
         for left_out in (b"", file.header) if earlier.startswith(file.header) else (b"",):
             earlier_bytes, same_bytes = same(earlier.removeprefix(left_out), again, file.header)
-            is_certain = len(again) < _MOST_BYTES and not self.skips
-            if same_bytes and is_certain and _is_ended_with(path, file, again[same_bytes:]):
-                file.repeated_bytes += len(left_out) + earlier_bytes
-                return True
+            if same_bytes and len(again) < _MOST_BYTES and not self.skips:
+                with contextlib.suppress(OSError):
+                    file_access.replace_end(path, file.earlier_bytes, again[same_bytes:])
+                    file.repeated_bytes += len(left_out) + earlier_bytes
+                    return True
             if same_bytes:
                 return False
         return self.skips
-
-    def _earlier(self, path: str, file: AppendedFile, most_bytes: int) -> bytes:
-        """The next bytes that earlier attempts have appended."""
-        count = min(most_bytes, _MOST_BYTES, file.earlier_bytes - file.repeated_bytes)
-        return file_access.read(path, count, file.repeated_bytes)[0]
 
     def _again(self, path: str, file: AppendedFile) -> bytes:
         """What this process has appended."""
@@ -215,20 +210,6 @@ def same(earlier: bytes, again: bytes, header: bytes = b"") -> tuple[int, int]:
     from pitstop.engine.clock_readings import repeated  # noqa: PLC0415
 
     return repeated(earlier, again, header)
-
-
-def _first_line(path: str) -> bytes:
-    first = file_access.read(path, _MOST_HEADER_BYTES)[0]
-    return first[: first.find(b"\n") + 1]
-
-
-def _is_ended_with(path: str, file: AppendedFile, content: bytes) -> bool:
-    """Makes this all that this process has appended; False where the file cannot be written."""
-    try:
-        file_access.replace_end(path, file.earlier_bytes, content)
-    except OSError:
-        return False
-    return True
 
 
 def _lines(file: Path) -> list[tuple[str, int]]:

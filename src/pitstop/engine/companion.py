@@ -39,9 +39,10 @@ class CompanionRequest(Frozen):
         return "ray" if any(each.endswith(_RAY_WORKER) for each in sys.orig_argv) else ""
 
     def to_json(self) -> dict[str, Any]:
+        words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
         return {
             "run_dir": (_absolute if self.host == "ray" else os.fspath)(self.run_dir),
-            "command": _command(self.host),
+            "command": [sys.executable, *_HOSTED.get(self.host, words[1:])],
             "settings": vars(self.settings),
             "max_seconds": self.max_seconds,
             "trainer_pid": os.getpid(),
@@ -102,11 +103,6 @@ def launch(request: CompanionRequest, words: int | None = None, entropy: str = "
         "The supervisor of this run did not start; see its message above.",
         "Run the script with `pitstop run`, which gives more details.",
     )
-
-
-def _command(host: str) -> list[str]:
-    words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
-    return [sys.executable, *_HOSTED.get(host, words[1:])]
 
 
 def _absolute(place: str | os.PathLike[str]) -> str:

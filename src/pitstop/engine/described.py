@@ -91,13 +91,6 @@ def plain_attributes(value: Any) -> dict[str, Any]:
     }
 
 
-def _without_hosts(text: str, config: str) -> str:
-    """Replaces each address of this TF_CONFIG by its task."""
-    for task, address in _addresses(config) if config else ():
-        text = text.replace(address, task)
-    return text
-
-
 @functools.lru_cache(maxsize=1)
 def _addresses(config: str) -> tuple[tuple[str, str], ...]:
     known = ClusterSpec.from_json(own_cluster({VARIABLE: config})).addresses
@@ -114,8 +107,9 @@ class _Description:
         self._inside: list[Any] = []
 
     def of(self, value: Any, depth: int) -> str:
-        if isinstance(value, str):
-            value = _without_hosts(value, os.environ.get(VARIABLE, ""))
+        if isinstance(value, str) and (config := os.environ.get(VARIABLE)):
+            for task, address in _addresses(config):
+                value = value.replace(address, task)
         if isinstance(value, bool | int | str | bytes | complex | None | float | enum.Enum):
             is_odd = isinstance(value, float) and not math.isfinite(value)
             return str(value) if is_odd else repr(value)

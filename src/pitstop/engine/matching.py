@@ -37,20 +37,14 @@ class TrainingMatch(Frozen):
 def match(now: Identity, saved: _Points, *, strayed: bool = False) -> TrainingMatch:
     saved = [each for each in saved if not each.finished or _reads_on(now, each.identity)]
     if now.cells:
-        return _match_cells(now, saved)
+        # The first that is the same in every part; the order in which cells run proves nothing.
+        alike = (each for each in saved if now.random == each.identity.random)
+        same = next((each for each in alike if not what_differs(each.identity, now)), None)
+        return TrainingMatch(TrainingVerdict.SAME, same) if same else _another(now, saved)
     if strayed:
         begins = [each for each in saved if now.random == each.identity.random]
         return _match(now, begins) if begins else _another(now, saved)
     return _match(now, saved)
-
-
-def _match_cells(now: Identity, saved: _Points) -> TrainingMatch:
-    """The first that is the same in every part; the order in which cells run proves nothing."""
-    for each in saved:
-        before = each.identity
-        if not what_differs(before, now) and now.random == before.random:
-            return TrainingMatch(TrainingVerdict.SAME, each)
-    return _another(now, saved)
 
 
 def _match(now: Identity, saved: _Points) -> TrainingMatch:

@@ -63,7 +63,6 @@ class ExitWatch:
         subscribe(events.SIGNALLING[:2], self._on_kill)
         # It causes no event.
         hook(signal, "raise_signal", self._raise_signal)
-        self._thread_hook = threading.excepthook
         threading.excepthook = self._on_thread_failed
 
     def _on_kill(self, how: str, arguments: tuple[Any, ...], _: FrameType | None) -> None:
@@ -198,16 +197,14 @@ def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def without_own_frames(trace: _Trace) -> _Trace:
-    kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
+    kept = []
+    while trace is not None:
+        if not is_own_file(trace.tb_frame.f_code.co_filename):
+            kept.append(trace)
+        trace = trace.tb_next
     for link, following in zip_longest(kept, kept[1:]):
         link.tb_next = following
     return kept[0] if kept else None
-
-
-def _links(trace: _Trace) -> Iterator[TracebackType]:
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
 
 
 def clean(error: BaseException) -> None:
@@ -265,7 +262,6 @@ class Witness:
         self._pid = os.getpid()
 
     def install(self) -> None:
-        self._excepthook = sys.excepthook
         sys.excepthook = self._on_exception
         atexit.register(self._on_exit)
 
