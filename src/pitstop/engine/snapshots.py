@@ -159,7 +159,7 @@ class Snapshots:
             return
         self._durability.wait(self._nobody_stops)
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
-        best = cut.measured(finite)
+        best = cut.told(metrics=finite)
         self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
     def stop_with(self, cut: StateCapture | None, phase: str, at: Position | None = None) -> None:
@@ -170,7 +170,7 @@ class Snapshots:
         self._durability.wait(lambda: self._beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
         if cut is not None and not self._given_up:
             name = self._take_request()
-            named = cut.named(name) if name else cut
+            named = cut.told(name=name) if name else cut
             self._durability.expect(self._copier.copy_now(named, "stop", durable=True))
         where = cut.position if cut is not None else at or self._beacon.progress()
         self._supervisor.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
@@ -220,7 +220,7 @@ class Snapshots:
         if waits and not durable and self._copier.makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
-        cut = cut.named(name) if name else cut
+        cut = cut.told(name=name) if name else cut
         self._cadence.taken(cut.position.step, started_ns)
         if waits:
             self._copier.copy_now(cut, reason, durable=durable)

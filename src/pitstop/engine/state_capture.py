@@ -89,8 +89,6 @@ class StateCapture(Frozen):
     def size_bytes(self) -> int:
         return sum(tensor.spec.size_bytes for tensor in self.tensors)
 
-    def named(self, name: str) -> Self:
-        return replace(self, state=self.state | {"name": name})
-
-    def measured(self, metrics: dict[str, float]) -> Self:
-        return replace(self, state=self.state | {"metrics": metrics})
+    def told(self, **members: Any) -> Self:
+        """With more members in its state."""
+        return replace(self, state=self.state | members)
