@@ -60,6 +60,18 @@ def test_a_failure_is_kept_with_its_traceback_and_told(fenced: Fence, tmp_path: 
     assert session.given_up == []
 
 
+def test_a_few_lines_are_noted_by_the_function_that_they_are_in(
+    fenced: Fence, tmp_path: Path
+) -> None:
+    session = Watched(tmp_path)
+    fenced.tell(session)
+    with fence.fenced(spoils=True):
+        fails()
+    place = "test_a_few_lines_are_noted_by_the_function_that_they_are_in"
+    assert session.kept.startswith(f"{place}\nTraceback")
+    assert [str(error) for error in session.given_up] == ["ours"]
+
+
 def test_each_place_is_kept_once_and_the_user_hears_of_the_first(
     fenced: Fence, tmp_path: Path
 ) -> None:

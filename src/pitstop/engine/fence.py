@@ -7,9 +7,10 @@ a script on purpose is no `Exception`, and passes; the user's code never runs in
 
 import functools
 import os
+import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
@@ -62,17 +63,14 @@ class Fence:
             self._places.add(place)
             # If this fails, nothing else can be told.
             with suppress(Exception):
-                self._keep(place, error, spoils=spoils)
+                if self._session is None:
+                    self._early.append((place, error, spoils))
+                    _write(Path(os.environ[ENV_STACKS]).parent, place, error)
+                else:
+                    _write(self._session.attempt_dir, place, error)
+                    self._tell(self._session, place, error, spoils=spoils)
         if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:
             raise Refused
-
-    def _keep(self, place: str, error: Exception, *, spoils: bool) -> None:
-        if self._session is None:
-            self._early.append((place, error, spoils))
-            _write(Path(os.environ[ENV_STACKS]).parent, place, error)
-        else:
-            _write(self._session.attempt_dir, place, error)
-            self._tell(self._session, place, error, spoils=spoils)
 
     def _tell(self, session: Watched, place: str, error: Exception, *, spoils: bool) -> None:
         if session.phase() is Phase.RESTORING and spoils:
@@ -96,6 +94,16 @@ def _write(attempt_dir: Path, place: str, error: Exception) -> None:
 
 
 FENCE = Fence()  # of this process
+
+
+@contextmanager
+def fenced(*, spoils: bool = False) -> Iterator[None]:
+    """As `observing`, for a few lines of a function."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - ours, as below
+        # The frame that called the end of this block, which `contextlib` calls.
+        FENCE.note(sys._getframe(2).f_code.co_qualname, error, spoils=spoils)
 
 
 def observing(*, spoils: bool = False) -> Callable[[Callable[_P, object]], Callable[_P, None]]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 
 _TRACKERS = {
     "wandb": ("wandb.sdk.wandb_init", "pitstop.engine.wandb_runs"),
@@ -36,13 +36,9 @@ def capture() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, (_, ours) in _TRACKERS.items():
         if ours in sys.modules:
-            _capture(found, name, sys.modules[ours])
+            with fenced():
+                found[name] = sys.modules[ours].capture()
     return found
-
-
-@observing()
-def _capture(found: dict[str, Any], name: str, ours: Any) -> None:
-    found[name] = ours.capture()
 
 
 @observing()

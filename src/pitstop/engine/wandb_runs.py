@@ -18,7 +18,7 @@ from string import ascii_lowercase, digits
 from typing import Any
 
 from pitstop.engine import entropy
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 
 _ENVIRONMENT = {"WANDB_RESUME": "allow", "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1"}
 _TAIL_SECONDS = 5.0
@@ -66,7 +66,13 @@ def watch() -> None:
 
     def begun(run: Any, told: Any) -> None:
         begin(run, told)
-        _begun(run)
+        with fenced():
+            there = max(run._local_step, _steps_in_files(run))
+            # A run that the script has named may have rows from before our run.
+            goes_on = run.id in _generated
+            if goes_on:
+                run._local_step = 0
+            _runs[run.id] = _Rows(run, there, goes_on=goes_on)
 
     def log(run: Any, data: Any, step: int | None = None, commit: bool | None = None) -> None:
         rows = _runs.get(run.id)
@@ -77,16 +83,6 @@ def watch() -> None:
             _log(run, data, step, commit)
 
     run_class._set_run_obj, run_class._partial_history_callback = begun, log
-
-
-@observing()
-def _begun(run: Any) -> None:
-    there = max(run._local_step, _steps_in_files(run))
-    # A run that the script has named may have rows from before our run.
-    goes_on = run.id in _generated
-    if goes_on:
-        run._local_step = 0
-    _runs[run.id] = _Rows(run, there, goes_on=goes_on)
 
 
 def _id(length: int = 8) -> str:

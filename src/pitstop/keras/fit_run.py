@@ -8,7 +8,7 @@ import tensorflow as tf
 from pitstop import steps
 from pitstop.engine import reachable, saved_state, script_random
 from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
@@ -98,11 +98,8 @@ class FitRun:
         self.look_for_streams()
         self.random_before = self.streams.capture()
         self.objects.begin(self.arguments, self.listed_callbacks())
-        self._look_for_logs()
-
-    @observing(spoils=True)
-    def _look_for_logs(self) -> None:
-        self.logs = open_files.held_by_script(self.listed_callbacks())
+        with fenced(spoils=True):
+            self.logs = open_files.held_by_script(self.listed_callbacks())
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:
@@ -117,12 +114,9 @@ class FitRun:
     def use_callbacks(self, callbacks: Any) -> None:
         self.callbacks = callbacks
         self.structure.begin()
-        self._look_for_functions()
-
-    @observing(spoils=True)
-    def _look_for_functions(self) -> None:
-        data = self.arguments.get("x"), self.validation.data
-        self.traced.begin([*self.listed_callbacks(), *data])
+        with fenced(spoils=True):
+            data = self.arguments.get("x"), self.validation.data
+            self.traced.begin([*self.listed_callbacks(), *data])
 
     def use_input(self, epoch_iterator: Any) -> None:
         self.input = TrainingInput(
@@ -194,16 +188,13 @@ class FitRun:
     def epoch_ends(self, epoch: int, logs: Any = None) -> None:
         self.steps_finished()
         self.hold()
-        self._tell_epoch(epoch, step_numbers.numbers(logs or {}))
-
-    @observing()
-    def _tell_epoch(self, epoch: int, numbers: dict[str, float]) -> None:
-        # Not Keras' own guess at the end of an input of unknown length: it is one too many.
-        source = self.epoch_iterator
-        expected = source.steps_per_epoch or source.data_adapter.num_batches
-        at = self.position
-        self.session.report(EpochEnded(at.fit, epoch, at.step_in_epoch, expected, numbers))
-        self.session.snapshots.epoch_ended(self.held, numbers)
+        numbers, at = step_numbers.numbers(logs or {}), self.position
+        with fenced():
+            # Not Keras' own guess at the end of an input of unknown length: it is one too many.
+            source = self.epoch_iterator
+            expected = source.steps_per_epoch or source.data_adapter.num_batches
+            self.session.report(EpochEnded(at.fit, epoch, at.step_in_epoch, expected, numbers))
+            self.session.snapshots.epoch_ended(self.held, numbers)
 
     def test_begins(self, logs: Any = None) -> None:
         self.steps_finished()

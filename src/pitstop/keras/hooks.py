@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import left_out, nan_trace, private, step_memory
 from pitstop.keras.fit_level import RepeatedShuffles
@@ -27,7 +27,9 @@ def enumerate_steps(
         yield from _training_steps(training, run, epoch_iterator)
         return
     if epoch_iterator._current_iterator is None:
-        _count_shuffles(epoch_iterator)
+        with fenced(spoils=True):
+            dataset = pipeline.of_one_device(epoch_iterator._distributed_dataset)
+            RepeatedShuffles(dataset, in_parts=bool(epoch_iterator.steps_per_epoch)).begin()
     items = original(epoch_iterator)
     if run is not None and private.validates_with(run.model, epoch_iterator):
         items = run.validation.bad_records.readable(run, items, epoch_iterator.steps_per_execution)
@@ -61,12 +63,6 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
         source._current_iterator = _fresh_iterator(run, source)
     source.data_adapter.on_epoch_end()
     run.hold()
-
-
-@observing(spoils=True)
-def _count_shuffles(epoch_iterator: Any) -> None:
-    dataset = pipeline.of_one_device(epoch_iterator._distributed_dataset)
-    RepeatedShuffles(dataset, in_parts=bool(epoch_iterator.steps_per_epoch)).begin()
 
 
 def _fresh_iterator(run: FitRun, source: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original
 from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
 from pitstop.keras.continuation import Continuation
@@ -25,7 +25,8 @@ def enumerate_epochs(training: Training, original: _Original, handler: Any) -> I
     if run is not None and _feeds(run, handler) and run.callbacks is not None:
         yield from _training_epochs(training, run)
         return
-    _count_shuffles(handler)
+    with fenced(spoils=True):
+        RepeatedShuffles(handler._dataset, in_parts=bool(handler._steps_per_epoch)).begin()
     for epoch, iterator in original(handler):
         # A validation's iterator tells how far the seeds of its shuffles have gone.
         handler._pitstop_iterator = iterator
@@ -34,11 +35,6 @@ def enumerate_epochs(training: Training, original: _Original, handler: Any) -> I
 
 def _feeds(run: FitRun, handler: Any) -> bool:
     return getattr(run.epoch_iterator, "handler", None) is handler
-
-
-@observing(spoils=True)
-def _count_shuffles(handler: Any) -> None:
-    RepeatedShuffles(handler._dataset, in_parts=bool(handler._steps_per_epoch)).begin()
 
 
 def _training_epochs(training: Training, run: FitRun) -> Iterator[Any]:

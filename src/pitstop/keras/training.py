@@ -10,7 +10,7 @@ from typing import Any
 from pitstop.engine import saved_state
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
@@ -257,7 +257,11 @@ class Training:
         run.use_callbacks(callbacks)
         if self.session.settings.looks_only:
             run.silenced = nan_trace.silence(callbacks.callbacks)
-        self._publish_plan(run)
+        with fenced():
+            epochs, steps = int(callbacks.params.get("epochs") or 0), run.epoch_iterator.num_batches
+            self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
+            held = [*run.input.large_buffers, *run.validation.large_buffers]
+            self.session.report(FitStarted(run.position.fit, epochs, steps, run.data, held))
         if run.position.fit == 0 and self.session.settings.start_from:
             # In every attempt, also where the file is not read any more: variables are known by
             # the order of their creation.
@@ -281,14 +285,6 @@ class Training:
         if self.continuation is not None:
             epoch = self.continuation.position.epoch
             private_of(run.model).continue_at_epoch(run.model, epoch)
-
-    @observing()
-    def _publish_plan(self, run: FitRun) -> None:
-        epochs = int(run.callbacks.params.get("epochs") or 0)
-        steps = run.epoch_iterator.num_batches
-        self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
-        held = [*run.input.large_buffers, *run.validation.large_buffers]
-        self.session.report(FitStarted(run.position.fit, epochs, steps, run.data, held))
 
     @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:

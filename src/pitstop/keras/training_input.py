@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_state.fingerprint import of_saved
@@ -116,15 +116,12 @@ class TrainingInput:
         return "all" if self._repeats_end_of_epoch(saved) else "moved"
 
     def create_iterator(self) -> Any:
-        self._count_shuffles()
+        if self.iterator is None:
+            with fenced(spoils=True):
+                self._shuffles.begin()
         self.iterator = iter(self._source._get_iterator())
         self.state.created_one()
         return self.iterator
-
-    @observing(spoils=True)
-    def _count_shuffles(self) -> None:
-        if self.iterator is None:
-            self._shuffles.begin()
 
     def settle(self) -> None:
         if self.state.drawn == 0:

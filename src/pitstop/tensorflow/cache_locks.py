@@ -15,7 +15,7 @@ from typing import Any
 from tensorflow.python.data.ops import cache_op
 
 from pitstop import journal
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 from pitstop.events import AttemptStarted
 from pitstop.store.run_folder import JOURNAL_FILE
@@ -26,14 +26,11 @@ def watch(attempt_dir: Path) -> None:
     """Removes them when the script makes such a dataset, before it is read."""
     started_seconds = time.time()
 
-    @observing()
-    def remove(stage: Any) -> None:
-        for path in left_behind(pipeline.file_cache_of(stage), attempt_dir, started_seconds):
-            path.unlink()
-
     def make(original: Original, stage: Any, /, *args: Any, **kwargs: Any) -> None:
         original(stage, *args, **kwargs)
-        remove(stage)
+        with fenced():
+            for path in left_behind(pipeline.file_cache_of(stage), attempt_dir, started_seconds):
+                path.unlink()
 
     hook(cache_op.CacheDataset, "__init__", make)
 

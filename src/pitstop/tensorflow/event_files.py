@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.python.ops import summary_ops_v2
 
 from pitstop import journal
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.events import AttemptStarted, TrainerConnected
 from pitstop.machine.own_process import age_ns
@@ -90,14 +90,11 @@ class SummaryWriters:
         self, original: Original, writer: Any, /, create_fn: Any, init_op_fn: Any, **kwargs: Any
     ) -> None:
         original(writer, create_fn, init_op_fn, **kwargs)
-        self._note(writer, init_op_fn)
-
-    @observing()
-    def _note(self, writer: Any, init_op_fn: Any) -> None:
-        folder = os.fsdecode(tf.get_static_value(init_op_fn.keywords["logdir"]))
-        if "://" not in folder:
-            self._writers.add(writer)
-            self._folders[Path(folder).absolute()] = None
+        with fenced():
+            folder = os.fsdecode(tf.get_static_value(init_op_fn.keywords["logdir"]))
+            if "://" not in folder:
+                self._writers.add(writer)
+                self._folders[Path(folder).absolute()] = None
 
     @property
     def folders(self) -> list[Path]:

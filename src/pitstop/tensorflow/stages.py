@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from tensorflow.python.data.ops import dataset_ops, interleave_op
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 
 _datasets: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -31,14 +31,11 @@ def _watch_orders() -> None:
     signature = inspect.signature(kind.__init__)
     words = {None: "default", True: "true", False: "false"}
 
-    @observing(spoils=True)
-    def keep(stage: Any, *args: Any, **kwargs: Any) -> None:
-        asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
-        stage._deterministic = words[asked]
-
     def make(original: Original, stage: Any, /, *args: Any, **kwargs: Any) -> None:
         original(stage, *args, **kwargs)
-        keep(stage, *args, **kwargs)
+        with fenced(spoils=True):
+            asked = signature.bind(stage, *args, **kwargs).arguments.get("deterministic")
+            stage._deterministic = words[asked]
 
     hook(kind, "__init__", make)
 
