@@ -9,7 +9,7 @@ import numpy as np
 from pitstop.engine.fence import observing
 from pitstop.events import BatchSkipped, Notice
 from pitstop.keras.packages import private_of, public
-from pitstop.tensorflow.finiteness import look, parts_of
+from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
 
 _MOST_BYTES = 64 << 20
 
@@ -62,12 +62,14 @@ def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
 
 def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
     """Reports a weight that is not finite, after one of the steps in which a number became bad."""
-    private = private_of(run.model)
-    for each in run.model.trainable_weights:
-        found = look(private.path_of(each), private.value_of(each))
-        if found is not None and found.bad:
-            run.session.losses.tell(place, "weights", found.bad, lambda: optimizer_of(run.model))
-            return
+    if found := bad_weight(run.model, run.model.trainable_weights):
+        run.session.losses.tell(place, "weights", found.bad, lambda: optimizer_of(run.model))
+
+
+def bad_weight(model: Any, weights: Iterable[Any]) -> Finiteness | None:
+    private = private_of(model)
+    looked = (look(private.path_of(each), private.value_of(each)) for each in weights)
+    return next((each for each in looked if each is not None and each.bad), None)
 
 
 def optimizer_of(model: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from pitstop.engine.export_order import ExportEnded
 from pitstop.events import NonFiniteLocated
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.left_out import tensors_of
+from pitstop.keras.left_out import bad_weight, tensors_of
 from pitstop.keras.packages import kinds, private_of, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
 
@@ -60,9 +60,9 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
     bad_input = next((each for each in inputs if each.bad), None)
     if bad_input:
         return NonFiniteLocated(step, "input", bad_input.name, [bad_input.bad_words])
-    bad_weight = _bad_weight(model)
-    if bad_weight:
-        return NonFiniteLocated(step, "weights", bad_weight.name, [bad_weight.bad_words])
+    private = private_of(model)
+    if found := bad_weight(model, private.model_variables(model)):
+        return NonFiniteLocated(step, "weights", found.name, [found.bad_words])
     with _watching(model) as seen:
         # As Keras' train function hands it on.
         data = tf.nest.map_structure(
@@ -70,9 +70,8 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
         )
         model.distribute_strategy.run(model.train_step, args=(data,))
     bad = seen.first_bad
-    if bad is None:
-        changed = _bad_weight(model)
-        bad = ("update", changed) if changed else None
+    if bad is None and (changed := bad_weight(model, private.model_variables(model))):
+        bad = ("update", changed)
     ranges = [each.range_words for each in inputs if each.range_words]
     if bad is None:
         return NonFiniteLocated(step, "nowhere", details=ranges)
@@ -175,11 +174,3 @@ def _instead(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]
             setattr(owner, name, before)
         else:
             del vars(owner)[name]
-
-
-def _bad_weight(model: Any) -> Finiteness | None:
-    names = private_of(model)
-    looked = (
-        look(names.path_of(each), names.value_of(each)) for each in names.model_variables(model)
-    )
-    return next((each for each in looked if each is not None and each.bad), None)
