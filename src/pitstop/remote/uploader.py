@@ -13,6 +13,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,17 @@ _LAST_DELAY_SECONDS = 5.0
 _NEVER = float("inf")
 
 
+@dataclass(eq=False)
 class Sender:
     """Keeps a mirror up to date until `finish` or `stop`; other threads change it under `_wake`."""
 
-    def __init__(
-        self,
-        mirror: Mirror,
-        report: Callable[[Event], None],
-        on_end: Callable[[], None],
-        is_ours: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """`is_ours`: whether the mirror may be written; where not, `stop` was called."""
-        self._mirror = mirror
-        self._report = report
-        self._on_end = on_end
-        self._is_ours = is_ours
+    _mirror: Mirror
+    _report: Callable[[Event], None]
+    _on_end: Callable[[], None]
+    # whether the mirror may be written; where not, `stop` was called
+    _is_ours: Callable[[], bool] = lambda: True
+
+    def __post_init__(self) -> None:
         self._wake = threading.Condition()
         self._due_seconds = 0.0
         self._asked = self._finishing = self._stopped = False

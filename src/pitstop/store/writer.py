@@ -5,6 +5,7 @@ import mmap
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -42,24 +43,19 @@ class Stage:
         self.pool = ThreadPoolExecutor(1, "pitstop-writer")
 
 
+@dataclass(eq=False)
 class StagedFile:
     """A file that is appended to through the buffers of a stage, in order; nothing is synced.
 
     A write that fails raises its OSError at a later call.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        filesystem: Filesystem,
-        fd: int,
-        pace: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Begins at the present end of the file; `pace` is called by the writing thread."""
-        self._stage = stage
-        self._filesystem = filesystem
-        self._fd = fd
-        self._pace = pace
+    _stage: Stage
+    _filesystem: Filesystem
+    _fd: int  # at the present end of the file
+    _pace: Callable[[], None] = lambda: None  # called by the writing thread
+
+    def __post_init__(self) -> None:
         self._turn = 0
         self._filled_bytes = 0
         self._under_way: deque[Future[None]] = deque()

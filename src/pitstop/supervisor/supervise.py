@@ -264,14 +264,8 @@ def _restart_wait(resources: AttemptResources, context: RunContext, status: Stat
     )
     save_seconds = resources.event_log.attempt_state.save_seconds
     waiting = replace(status, state=WAITING, phase="waiting")
-    return RestartWait(
-        context.signals,
-        context.control,
-        stop_sources,
-        waiting,
-        save_seconds,
-        context.cluster,
-    )
+    channels = context.signals, context.control, stop_sources
+    return RestartWait(*channels, waiting, save_seconds, context.cluster)
 
 
 def _open_mirror(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pitstop.machine.memory import sample
 from pitstop.store.run_folder import STOP_FILE
@@ -23,30 +24,23 @@ from pitstop.supervisor.stops.stop_sources import MARGIN_SECONDS, StopSources
 _NEVER = float("inf")
 
 
+@dataclass(eq=False)
 class Stopping:
     """Looks for reasons to stop, takes requests from others, and keeps the deadline."""
 
-    def __init__(
-        self,
-        resources: AttemptResources,
-        command: Command,
-        trainers: TrainerReception,
-        saving: Saving,
-        membership: Membership,
-        gang: GangPart,
-    ) -> None:
-        self._plan = plan = resources.plan
-        self._resources = resources
-        self._lifecycle = resources.lifecycle
-        self._command = command
-        self._trainers = trainers
-        self._saving = saving
-        self._membership = membership
-        self._gang = gang
-        self._sources = StopSources(
-            plan.request.run_dir / STOP_FILE, resources.run.limit, resources.run.preemption.request
-        )
-        self._pressure = PressureWatch(lambda: sample(plan.request.run_dir))
+    _resources: AttemptResources
+    _command: Command
+    _trainers: TrainerReception
+    _saving: Saving
+    _membership: Membership
+    _gang: GangPart
+
+    def __post_init__(self) -> None:
+        self._plan, run = self._resources.plan, self._resources.run
+        self._lifecycle = self._resources.lifecycle
+        run_dir = self._plan.request.run_dir
+        self._sources = StopSources(run_dir / STOP_FILE, run.limit, run.preemption.request)
+        self._pressure = PressureWatch(lambda: sample(run_dir))
         self._stop_at = _NEVER
 
     def asked(self, asked: StopAsked) -> Iterator[Occurrence]:

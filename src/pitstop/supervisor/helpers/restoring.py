@@ -1,7 +1,7 @@
 """Loading restore points while the trainer is still starting."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pitstop.events import ResumeChosen
 from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
@@ -39,6 +39,7 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePo
     return tuple((name, manifest.info) for name, manifest in chosen)
 
 
+@dataclass(eq=False)
 class Restoring:
     """Asks the persister for images, and has the trainer begin when they are known.
 
@@ -47,12 +48,11 @@ class Restoring:
     start from the beginning.
     """
 
-    def __init__(
-        self, catalog: Catalog, persister: PersisterLink, trainer_slot: TrainerSlot
-    ) -> None:
-        self._trainer_slot = trainer_slot
-        self._catalog = catalog
-        self._persister = persister
+    _catalog: Catalog
+    _persister: PersisterLink
+    _trainer_slot: TrainerSlot
+
+    def __post_init__(self) -> None:
         self._preloaded: Received | None = None
         self._asking: Connection | None = None
         self._wanted = ""

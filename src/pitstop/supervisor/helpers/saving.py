@@ -1,9 +1,9 @@
 """Getting snapshots to disk through the persister, also when that dies."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Self
 
 from pitstop.errors import PeerClosed
@@ -63,10 +63,10 @@ class Persisting(Frozen):
 
     def taken(self, snapshot: messages.SnapshotReport) -> Self:
         urgent = snapshot.reason if snapshot.durable else self.urgent
-        return dataclasses.replace(self, newest=snapshot, urgent=urgent)
+        return replace(self, newest=snapshot, urgent=urgent)
 
     def hurried(self, reason: str) -> Self:
-        return dataclasses.replace(self, urgent=self.urgent or reason)
+        return replace(self, urgent=self.urgent or reason)
 
     def due(self, now_seconds: float) -> str:
         if self.busy or not self.unsaved:
@@ -80,7 +80,7 @@ class Persisting(Frozen):
         return self.newest is not None and self.newest.sequence > self.saved_sequence
 
     def asked(self) -> Self:
-        return dataclasses.replace(self, busy=True, urgent="")
+        return replace(self, busy=True, urgent="")
 
     def answered(self, saved_sequence: int, now_seconds: float, took_seconds: float) -> Self:
         """The persister is done; `saved_sequence` is 0 when it had nothing to do."""
@@ -88,7 +88,7 @@ class Persisting(Frozen):
         mean_seconds = self.losses.mean_seconds(now_seconds - self.started_seconds)
         interval = interval_seconds(took_seconds, mean_seconds)
         behind = self.newest is not None and self.newest.sequence > saved_sequence
-        return dataclasses.replace(
+        return replace(
             self,
             busy=False,
             urgent=self.urgent if behind else "",
@@ -99,26 +99,21 @@ class Persisting(Frozen):
 
     def failed(self, now_seconds: float) -> Self:
         answered = self.answered(0, now_seconds, 0.0)
-        return dataclasses.replace(answered, ready_seconds=now_seconds + LEAST_INTERVAL_SECONDS)
+        return replace(answered, ready_seconds=now_seconds + LEAST_INTERVAL_SECONDS)
 
 
+@dataclass(eq=False)
 class Saving:
     """Asks the persister of an attempt to save, at the right times."""
 
-    def __init__(
-        self,
-        event_loop: EventLoop,
-        persister: PersisterLink,
-        restoring: Restoring,
-        losses: Losses,
-        patience_seconds: float,
-    ) -> None:
-        """`patience_seconds`: the longest wait for the last save."""
-        self._event_loop = event_loop
-        self._persister = persister
-        self._restoring = restoring
-        self._policy = Persisting.start(time.monotonic(), losses)
-        self._patience_seconds = patience_seconds
+    _event_loop: EventLoop
+    _persister: PersisterLink
+    _restoring: Restoring
+    _losses: Losses
+    _patience_seconds: float  # the longest wait for the last save
+
+    def __post_init__(self) -> None:
+        self._policy = Persisting.start(time.monotonic(), self._losses)
         self._overdue_at = _NEVER
         self._told_overdue = False
         self._again_at = _NEVER

@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.cluster.messages import Beat, Release
@@ -27,25 +28,18 @@ WAITING = "starting"  # the state of the run meanwhile, in the words of `Status`
 _TURN_SECONDS = 0.25
 
 
+@dataclass(eq=False)
 class RestartWait:
     """Listens to everything that may ask for a stop while no attempt is under way."""
 
-    def __init__(
-        self,
-        signal_queue: SignalQueue,
-        control: ControlSocket,
-        stop_sources: StopSources,
-        status: Status,
-        save_seconds: float,
-        cluster: ClusterLink,
-    ) -> None:
-        """`save_seconds`: an attempt that cannot be saved any more is no use."""
-        self._signals = signal_queue
-        self._control = control
-        self._stop_sources = stop_sources
-        self._status = status
-        self._save_seconds = save_seconds
-        self._cluster = cluster
+    _signals: SignalQueue
+    _control: ControlSocket
+    _stop_sources: StopSources
+    _status: Status
+    _save_seconds: float  # an attempt that cannot be saved any more is no use
+    _cluster: ClusterLink
+
+    def __post_init__(self) -> None:
         self._desk = RequestDesk()
         self._cancelled: RestartCancelled | None = None
 

@@ -4,7 +4,7 @@ import contextlib
 import stat
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -95,19 +95,14 @@ def obey(path: Path) -> StopRequested | None:
     return StopRequested("file", "graceful", sender_uid=state.st_uid, reason=reason)
 
 
+@dataclass(eq=False)
 class StopSources:
     """Asked at every turn of the supervision; looks around now and then."""
 
-    def __init__(
-        self,
-        stop_file: Path,
-        limit: TimeLimit | None,
-        preempted: Callable[[], StopRequested | None] = lambda: None,
-    ) -> None:
-        self.limit = limit
-        self._stop_file = stop_file
-        self._preempted = preempted
-        self._look_at = 0.0
+    _stop_file: Path
+    limit: TimeLimit | None
+    _preempted: Callable[[], StopRequested | None] = lambda: None
+    _look_at: float = 0.0
 
     def request(
         self, now_seconds: float, step_seconds: float, save_seconds: float
