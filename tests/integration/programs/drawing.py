@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from tests.integration.programs.grammar import (
     CALLBACKS,
+    DRAWS,
     EFFECTS,
     EVENTS,
     MODELS,
@@ -20,6 +22,7 @@ from tests.integration.programs.trainings import TRAININGS
 from tests.integration.programs.values import VALUES
 
 _MOST_HOLDERS, _MOST_CALLBACKS = 3, 2
+_SHARE_OF_DRAWS = 0.15
 _ENDINGS = (("kill",), ("kill",), ("kill",), ("stop",), ("kill", "kill"), ("kill", "stop"))
 
 
@@ -43,7 +46,8 @@ def program_of(number: int) -> Program:
         change=source.choice(TRAININGS[training].changes) if changed else "nothing",
         changes_early=len(endings) > 1 and source.random() < 0.5,
     )
-    return fitted(drawn)
+    draws = source.random() < _SHARE_OF_DRAWS
+    return fitted(replace(drawn, model=DRAWS) if draws else drawn)
 
 
 def _holder(source: Random) -> Holder:

@@ -9,6 +9,9 @@ from tests.integration.programs.trainings import TRAININGS
 from tests.integration.programs.values import MADE_PLAIN_BY_KERAS, VALUES
 
 MODELS = ("dense", "dropout", "normalised", "eager_counter", "late")
+DRAWS = "noisy"
+"""A model whose training and validation draw by stateful random ops."""
+LOOP_MODELS = ("dense", DRAWS)
 OPTIMIZERS = ("sgd", "adam", "schedule")
 EVENTS = ("batch", "epoch")
 EFFECTS = ("reported", "rate")
@@ -44,7 +47,7 @@ class Program:
     """One training script, where it is interrupted, and what changes before it goes on.
 
     Attributes:
-        model: a name in `MODELS`.
+        model: a name in `MODELS`, or `DRAWS`.
         optimizer: a name in `OPTIMIZERS`.
         data: a name in `DATA`.
         validation: a name in `VALIDATIONS`.
@@ -95,7 +98,8 @@ def fitted(program: Program) -> Program:
 
 
 def _with_loop(program: Program) -> Program:
-    return replace(program, data=LOOP_DATA, validation="none", callbacks=(), model="dense")
+    model = program.model if program.model in LOOP_MODELS else LOOP_MODELS[0]
+    return replace(program, data=LOOP_DATA, validation="none", callbacks=(), model=model)
 
 
 def _with_fit(program: Program, separate: bool) -> Program:

@@ -101,6 +101,11 @@ _MODELS = {
     ),
     "late": "[keras.layers.Dense(width, activation='relu'), keras.layers.Dense(1)]",
     "eager_counter": f"[{_DENSE}]",
+    "noisy": (
+        "[keras.Input((6,)), keras.layers.Dense(width),"
+        " keras.layers.Lambda(lambda v: v + 0.1 * tf.random.normal(tf.shape(v))),"
+        " keras.layers.Lambda(lambda v: tf.nn.dropout(v, 0.2)), keras.layers.Dense(1)]"
+    ),
 }
 _EAGER = """\
 class Counting(keras.Sequential):
