@@ -15,8 +15,8 @@ from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import EXACT, StateCapture, not_exact
-from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
+from pitstop.loop.loop_draws import LoopDraws
 from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.naming import Naming
@@ -39,6 +39,7 @@ class LoopState:
         self._named = dict(objects)
         self._registry = registry
         self._paths: dict[int, str] = {}
+        self.draws = LoopDraws(self.doubt)
         self._models = BuiltModels(objects, registry.naming)
         registry.adopt(variable for _, variable in variables_of(objects))
 
@@ -53,6 +54,7 @@ class LoopState:
                 "objects": {name: described for name, (described, _) in captured.items()},
                 "built": encoder.encode(self._models.forms),
                 "metrics": encoder.encode(dict(metrics)),
+                "draws": self.draws.capture(),
             },
         }
         beside = [tensor for _, tensors in captured.values() for tensor in tensors]
@@ -66,6 +68,7 @@ class LoopState:
         for name in self._objects:
             self.restore_object(name, saved)
         randomness.restore(decode(saved.state["random"], saved.tensors))
+        self.draws.restore(saved.state["loop"]["draws"])
 
     def settle(self, saved: SavedState) -> None:
         """The first step is over; `ResumeRefused` where it created other variables than before."""
@@ -95,14 +98,6 @@ class LoopState:
 
     def restore_object(self, name: str, saved: SavedState) -> None:
         self._objects[name].restore(saved.state["loop"]["objects"][name], saved.tensors)
-
-    def hidden_random_op(self, op_type: str) -> None:
-        self.doubt(
-            f"a traced function draws from a hidden random stream ({op_type} at "
-            f"{place_on_stack()}); use tf.random.Generator, "
-            "keras.random with a SeedGenerator, or a Keras layer (with Keras 2, "
-            f"{randomness.WITH_KERAS_2})"
-        )
 
     def _path_of(self, variable: Any) -> str:
         path = self._paths.get(id(variable))

@@ -29,7 +29,6 @@ from pitstop.loop.trainables import begin_loop, export_loop
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with, level_of_process
 from pitstop.tensorflow.script_loop import ScriptLoop
-from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -210,7 +209,7 @@ def start(
     # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
-    private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
+    state.draws.watch()
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
         point = session.trainings.newest

@@ -19,12 +19,12 @@ from pitstop.link.beacon import Phase
 from pitstop.replay import values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import Closures
-from pitstop.replay.direct_draws import DirectDraws
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.devices import level_of_process
+from pitstop.tensorflow.function_draws import FunctionDraws
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, is_of_another_task
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
@@ -50,7 +50,7 @@ class LiveLoop(ScriptLoop):
         session: Session,
         registry: VariableRegistry,
         identity: LoopIdentity,
-        draws: DirectDraws,
+        draws: FunctionDraws,
         closures: Closures | None = None,
     ) -> None:
         step = session.beacon.progress().step

@@ -20,9 +20,8 @@ from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import PeerFault
 from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, values
-from pitstop.replay.calls import Call
+from pitstop.replay.calls import Call, FunctionCall
 from pitstop.replay.closures import ClosureCall, Closures
-from pitstop.replay.direct_draws import DirectDraws
 from pitstop.replay.eager_steps import EagerSteps
 from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
@@ -31,6 +30,7 @@ from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
+from pitstop.tensorflow.function_draws import FunctionDraws
 from pitstop.tensorflow.variables import VariableRegistry
 
 OpenSession = Callable[[], Session | None]
@@ -66,7 +66,7 @@ class Recorder:
         self._open_session = open_session
         self._registry = registry
         self.traced = TracedFunctions()
-        self._draws = DirectDraws()
+        self._draws = FunctionDraws()
         self._thread = self._home = 0
         self._place = _Place()
         self._beginning = threading.Lock()
@@ -256,12 +256,14 @@ class Recorder:
 
     @observing(spoils=True)
     def _count_draws(self, call: Call) -> None:
-        self._draws.begins(call)
+        if type(call) is FunctionCall:  # no closure, which a worker runs
+            self._draws.begins(call.owner)
 
     @observing(spoils=True)
     def _note_draws(self, call: Call) -> None:
-        if (doubt := self._draws.returned(call)) and self.loop is not None:
-            self.loop.doubt(doubt)
+        for doubt in filter(None, map(self._draws.returned, call.functions())):
+            if self.loop is not None:
+                self.loop.doubt(doubt)
 
     def _so_far(self, call: Call) -> tuple[int, int]:
         try:

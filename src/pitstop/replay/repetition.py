@@ -205,9 +205,9 @@ class Repetition:
             raise self._refused(refusal.message) from None
         randomness.restore(decode(saved.state["random"], saved.tensors))
         self._end()
-        lost = loop.draws.restore(saved.state["replay"]["draws"])
+        loop.draws.restore(saved.state["replay"]["draws"])
         SUMMARY_WRITERS.set_earlier_aside(loop.session.attempt_dir.parents[1] / JOURNAL_FILE)
-        for reason in filter(None, (doubt, lost, APPENDED.go_on(saved.appended))):
+        for reason in filter(None, (doubt, APPENDED.go_on(saved.appended))):
             loop.doubt(reason)
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])

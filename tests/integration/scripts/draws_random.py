@@ -1,6 +1,6 @@
 """Trains with steps that draw random numbers by stateful ops of TensorFlow.
 
-usage: draws_random.py fit|legacy|loop OUT
+usage: draws_random.py fit|legacy|loop|steps OUT
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+import pitstop
 
 if sys.argv[1] == "legacy":
     import tf_keras as keras
@@ -82,9 +84,29 @@ def loop() -> list[Any]:
     return [np.array(kept), *model.get_weights()]
 
 
+def steps() -> list[Any]:
+    weights, total = tf.Variable(tf.ones((4, 1))), tf.Variable(0.0)
+
+    @tf.function
+    def sample(count: Any) -> Any:
+        return tf.random.uniform((count,))
+
+    @tf.function
+    def train_step(rows: Any) -> Any:
+        drawn = tf.nn.dropout(rows, 0.2) @ weights + tf.random.normal((8, 1))
+        weights.assign_sub(0.01 * tf.reduce_mean(drawn) * tf.ones((4, 1)))
+
+    total.assign(tf.reduce_sum(sample(tf.constant(4))))
+    run = pitstop.start("alone", weights=weights, total=total)
+    for step in run.steps(40):
+        train_step(tf.constant(ROWS[step : step + 8]))
+        total.assign_add(tf.reduce_sum(sample(tf.constant(3))))
+    return [weights, total]
+
+
 def main() -> None:
     keras.utils.set_random_seed(1)
-    found = loop() if sys.argv[1] == "loop" else fit()
+    found = {"loop": loop, "steps": steps}.get(sys.argv[1], fit)()
     np.savez(sys.argv[2], *map(np.asarray, found))
 
 

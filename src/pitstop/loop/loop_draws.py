@@ -1,0 +1,60 @@
+"""Random ops in functions that the script calls between the steps of its loop."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.fence import observing
+from pitstop.engine.hooking import Original
+from pitstop.tensorflow import counted_draws, graph_digest, private, randomness
+from pitstop.tensorflow.function_draws import FunctionDraws
+from pitstop.tensorflow.traced_ops import OpKind
+
+_HIDDEN = (
+    "{} draws from a hidden random stream ({}); use tf.random.Generator, keras.random with a "
+    f"SeedGenerator, or a Keras layer (with Keras 2, {randomness.WITH_KERAS_2})"
+)
+_SAME_NAME = (
+    "two functions with the name {} draw random numbers, which a resume may take for each other"
+)
+
+
+class LoopDraws(FunctionDraws):
+    """Those that can be counted, and a doubt of each other one."""
+
+    def __init__(self, doubt: Callable[[str], None]) -> None:
+        super().__init__()
+        self._doubt = doubt
+        self._looked_at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def watch(self) -> None:
+        counted_draws.watch()
+        private.around_function_calls(self._lead)
+
+    def _lead(self, original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not tf.executing_eagerly():
+            return original(function, *args, **kwargs)
+        self._called(function)
+        result = original(function, *args, **kwargs)
+        self._look(function)
+        return result
+
+    @observing(spoils=True)
+    def _called(self, function: Any) -> None:
+        self.begins(function)
+
+    @observing(spoils=True)
+    def _look(self, function: Any) -> None:
+        self._doubt(self.returned(function))
+        traces = private.traces(function)
+        if self._looked_at.get(function) == traces:
+            return
+        self._looked_at[function] = traces
+        name = private.function_name(function)
+        found = (graph_digest.kinds_of(graph) for graph in private.graphs(function))
+        for op_type in (kinds[OpKind.RANDOM] for kinds in found if OpKind.RANDOM in kinds):
+            self._doubt(_HIDDEN.format(name, op_type))
+        if len([each for each in self.capture() if each.partition("#")[0] == name]) > 1:
+            self._doubt(_SAME_NAME.format(name))

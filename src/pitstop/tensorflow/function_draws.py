@@ -1,0 +1,52 @@
+"""Random ops of the functions that a script calls: counted, so that they go on where saved."""
+
+import weakref
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from pitstop.tensorflow import counted_draws, private
+from pitstop.tensorflow.counted_draws import Draws
+
+
+class FunctionDraws:
+    """The functions with counted draws, by name, numbered in the order of their first calls."""
+
+    def __init__(self) -> None:
+        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._counts: Counter[str] = Counter()
+        self._saved: dict[str, Draws] = {}  # of functions that are not called yet
+
+    def begins(self, function: Any) -> None:
+        if not private.tape_is_open():
+            counted_draws.count(function)
+        self._meet(function)
+
+    def returned(self, function: Any) -> str:
+        """A doubt of what it draws, or empty."""
+        self._meet(function)
+        counted = counted_draws.of(function)
+        return counted.doubt if counted is not None else ""
+
+    def _meet(self, function: Any) -> None:
+        counted = counted_draws.of(function)
+        if counted is None or function in self._names:
+            return
+        name = private.function_name(function)
+        self._counts[name] += 1
+        number = f"#{self._counts[name]}" if self._counts[name] > 1 else ""
+        self._names[function] = name + number
+        if draws := self._saved.pop(name + number, None):
+            counted.restore(draws)
+
+    def capture(self) -> dict[str, Draws]:
+        known = ((name, each, counted_draws.of(each)) for each, name in self._names.items())
+        found = {name: draws.capture(private.graphs(each)) for name, each, draws in known if draws}
+        return self._saved | {name: draws for name, draws in found.items() if draws}
+
+    def restore(self, saved: Mapping[str, Draws]) -> None:
+        self._saved = dict(saved)
+        for function, name in self._names.items():
+            counted = counted_draws.of(function)
+            if counted is not None:
+                counted.restore(self._saved.pop(name, {}))
