@@ -34,6 +34,14 @@ def test_reports_are_left(tmp_path: Path) -> None:
     assert "kill -9" in remedy
 
 
+def test_a_refusal_is_not_told_twice(tmp_path: Path) -> None:
+    folder = _run(tmp_path)
+    said: list[str] = []
+    leave_reports(tmp_path, said.append, is_told=True)
+    assert (folder / "report.html").exists()
+    assert not said
+
+
 def test_the_report_is_among_the_texts_of_the_users_tensorboard(tmp_path: Path) -> None:
     recorder = FlightFiles(_run(tmp_path / "run"))
     recorder.append(at(1, training={"log_folder": str(tmp_path / "logs")}))

@@ -153,7 +153,7 @@ SIGNALS: tuple[Scenario, ...] = (
         "preempted_or_terminated",
         args="--decoys benign killed",
         fault="wait@batch:12",
-        says="jobmanager",
+        says="agent",
         strike=signals_as("/opt/jobmanager/agent", "TERM"),
     ),
 )

@@ -24,12 +24,14 @@ def _load() -> None:
         importlib.import_module("pitstop.report.files")
 
 
-def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
+def leave_reports(run_dir: Path, say: Callable[[str], None], *, is_told: bool = False) -> None:
+    """Writes what is missing; says the cause of a failed run, unless the user has been told it."""
     _needed.set()
     with contextlib.suppress(RunNotFound):
         try:
             for line in _write(run_dir):
-                say(line)
+                if not is_told:
+                    say(line)
         except OSError as error:
             say(f"the report could not be written: {error.strerror}.")
 

@@ -11,7 +11,7 @@ from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, folder_of_slurm_task
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.errors import UserError
-from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.exit_codes import EXIT_REFUSED, EXIT_STOPPED
 from pitstop.link.settings import Settings
 from pitstop.plain_text import say
 from pitstop.remote.place import RemotePlace
@@ -170,7 +170,8 @@ def run(
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
             say(f"{request.run_dir} is complete; use --new to rename it and start over.")
-        reports.leave_reports(request.run_dir, say)
+        is_told = outcome.exit_code == EXIT_REFUSED
+        reports.leave_reports(request.run_dir, say, is_told=is_told)
     finally:
         code = outcome.exit_code
         context.exit(stopped_code if code == EXIT_STOPPED else code)

@@ -155,10 +155,10 @@ class Training:
                 end_at_exit(run.input.iterator)
             raise
         except BaseException as error:  # `sys.exit` and Ctrl-C too
-            note_callback(error, stop_training.callback_of)
             # In a kernel it ends the cell: no code catches it and trains on.
             if not self.session.kernel:
                 self._caught.hold(run, error, is_restored=self.continuation is not None)
+            note_callback(error, stop_training.callback_of)
             raise
         self._finish(run, history)
         return history
