@@ -301,6 +301,21 @@ CASES: list[tuple[str, str, CauseId]] = [
     ),
     ("a message in a sentence", "I get '/tmp/logs/ permission denied'.", "permission_or_readonly"),
     ("a GPU that gave no answer", "InternalError: GPU sync failed", "gpu_driver_or_library"),
+    (
+        "a GPU that refused a kernel",
+        "InternalError: CUB reduce errorinvalid configuration argument",
+        "gpu_driver_or_library",
+    ),
+    (
+        "a file that an installation did not build",
+        "FileNotFoundError: [Errno 2] The pages were not found. If installing from source, build",
+        "dependency_or_import_error",
+    ),
+    (
+        "a program not installed",
+        "RuntimeError: ffmpeg is not installed",
+        "dependency_or_import_error",
+    ),
     ("a class in a sentence", "Otherwise it will say KeyError: 'rows'.", "user_code_error"),
     (
         "a job of zsh",
