@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pitstop.diagnosis import CauseId, Diagnosis, Finding
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
 from pitstop.journal import Journal
@@ -43,6 +45,26 @@ def test_who_fails_of_the_same_cause_is_nobodys_victim() -> None:
     assert found.first.task == "worker 0"
     assert [each["victim"] for each in found.to_json()["members"]] == [False, False]
     assert "victim" not in found.lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("task", "leader", "again"),
+    [
+        ("worker 1", "completed", False),
+        ("worker 1", "stopped", True),
+        ("evaluator 0", "completed", True),
+    ],
+)
+def test_what_is_over_is_not_to_be_run_again(task: str, leader: str, *, again: bool) -> None:
+    advice = ("Find out who killed it.", "After that, run the same command again; it goes on.")
+    finding = Finding("killed_from_outside", 0.9, "Something ended it.", (), advice)
+    lost = MemberReport(task, WhyReport(task, Diagnosis(1, "failed", finding)), 3.0)
+    found = of_members("run", [_member("chief 0", leader, 9.0), lost]).first
+    assert found.report.last.finding is not None
+    told = found.report.last.finding.advice
+    assert told[0] == advice[0]
+    assert (told[1] == advice[1]) == again
+    assert ("chief 0 has completed" in told[1]) != again
 
 
 def test_where_nobody_failed_the_leader_stands_first() -> None:

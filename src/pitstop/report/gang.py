@@ -1,15 +1,18 @@
 """The report on several runs that trained together: which failed first, which because of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop import journal
+from pitstop.cluster.spec import EVALUATOR
 from pitstop.durations import duration
 from pitstop.events import JsonValue, TrainerExited
 from pitstop.record import Frozen
 from pitstop.report.why import WhyReport
 from pitstop.store.run_folder import JOURNAL_FILE
 
+_AGAIN = "the same command again"
 _BY_A_PERSON = ("stop_requested", "user_interrupt")
 
 
@@ -85,4 +88,17 @@ def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
     if not firsts and leader.cause == "preempted_or_terminated":
         firsts = asked[:1]
     first, *others = [*firsts, *(each for each in members if each not in firsts)]
+    if first.failed and leader.report.last.state == "completed":
+        first = _of_a_training_that_is_over(first, leader.task)
     return GangReport(name, first, tuple(others))
+
+
+def _of_a_training_that_is_over(member: MemberReport, leader: str) -> MemberReport:
+    """Without the advice to run the command again, unless it is for an evaluator."""
+    last = member.report.last
+    if last.finding is None or member.task.startswith(EVALUATOR):
+        return member
+    kept = (each for each in last.finding.advice if _AGAIN not in each)
+    over = f"{leader} has completed: the training is over, and need not be run again."
+    finding = replace(last.finding, advice=(*kept, over))
+    return replace(member, report=replace(member.report, last=replace(last, finding=finding)))
