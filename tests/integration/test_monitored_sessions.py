@@ -65,8 +65,7 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     assert f"begins at {stopped}" in again
     assert again[-2:] == [f"trains {LAST}, counted {LAST}", "the loop has ended"]
     assert run.last(Restored).step == stopped
-    if form != "never closed":
-        assert run.last(FitEnded).step == LAST
+    assert run.last(FitEnded).step == LAST
 
 
 def test_a_stop_does_not_wait_for_threads_of_queues(tmp_path: Path, forked: Interpreter) -> None:

@@ -104,6 +104,14 @@ def test_a_loop_whose_numbers_are_no_global_step_goes_on_at_its_last_save(
     assert f"begins at {saved}\n" in said(run, attempt=2)
 
 
+def test_a_session_that_is_never_closed_ends_with_its_script(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, "open", forked)
+    assert run.attempt().returncode == 0
+    assert run.last(FitEnded).step == LAST
+
+
 def test_a_loop_that_looks_for_no_checkpoint_begins_anew_and_says_so(
     tmp_path: Path, forked: Interpreter
 ) -> None:

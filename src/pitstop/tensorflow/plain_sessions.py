@@ -34,6 +34,7 @@ _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_kera
 _GIVES_GRADIENT = "AccumulatorApplyGradient"  # the step of a worker of a SyncReplicasOptimizer
 _CALLER = 2  # frames from the hooked constructor to its caller
 _READ_SECONDS = 0.1  # between two readings of the global step
+_ANSWERED = tf.compat.v1.RunOptions(timeout_in_ms=5_000)  # a server may be suspended
 _ANEW = "its input, random streams and Python counters start over"
 _BY_SAVER = f"only what the script's Saver saves is kept; {_ANEW}"
 _BY_CHIEF = f"the chief saves the variables, if its script does; {_ANEW}"
@@ -174,6 +175,7 @@ class _Loop:
         kept = Keeping(self._saved is not None, self.restored is not None, level)
         self._step = self._read_step()
         course = SessionCourse(opened, kept, self._supervisor)
+        course.ends = self.closing
         # Workers may have trained on since its checkpoint was restored.
         held = self._step_in(self.restored[1]) if self.restored else None
         course.created(self._step if held is None else min(held, self._step))
@@ -190,10 +192,11 @@ class _Loop:
 
     def _read_step(self) -> int:
         """The global step as far as it can be read, or how many steps this session has made."""
-        if self._counter is not None:
+        session = self._session()
+        if session is not None and self._counter is not None:
             # It is not initialized, a server is gone, or the session is closed.
             with self.aside(), suppress(tf.errors.OpError, RuntimeError):
-                return int(self._session().run(self._counter))
+                return int(session.run(self._counter, options=_ANSWERED))
         return self._step
 
     def _step_in(self, path: str) -> int | None:

@@ -1,5 +1,7 @@
 """The course of a training that saves itself: its steps are seen, and its stop is in order."""
 
+import atexit
+import os
 import re
 import sys
 import tempfile
@@ -99,13 +101,16 @@ class SessionCourse:
     """One session of TensorFlow's, from its beginning to its end.
 
     It trains where it is saved, or where the global step changes; others evaluate or predict.
-    `leaves`: it is being closed for a stop; `left`: it was, and the script is being left.
+    `leaves`: it is being closed for a stop; `left`: it was, and the script is being left. `ends`
+    is called at the end of a script that never closes its session.
     """
 
     _trained = _saved = False  # whether any session of this process does
 
     def __init__(self, session: Session, kept: Keeping, supervisor: Supervisor) -> None:
         self.leaves = self.left = False
+        self.ends: Callable[[], object] = self.closed
+        self._pid = os.getpid()
         self._session = session
         self._kept = kept
         self._supervisor = supervisor
@@ -173,11 +178,19 @@ class SessionCourse:
             self._boundary.reach(step, 0, step, NO_LOSS, time.monotonic_ns())
 
     def closed(self) -> None:
+        atexit.unregister(self._script_ended)
         if self._index is not None and self._session.phase() is not Phase.SAVING:
             self._session.report(FitEnded(self._index, self._step, 1, 1))
             self._session.beacon.write_phase(Phase.BETWEEN_FITS)
 
+    def _script_ended(self) -> None:
+        # `last_value` is set by an exception that nobody caught.
+        failed = hasattr(sys, "last_value") or os.getpid() != self._pid
+        if not (failed or self.left or self._session.is_stopping()):
+            self.ends()
+
     def _begin(self) -> None:
+        atexit.register(self._script_ended)
         session, level = self._session, self._kept.level
         self._index = session.trainings.next_index()
         SessionCourse._trained, SessionCourse._saved = True, self._kept.saved

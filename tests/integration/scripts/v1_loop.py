@@ -1,7 +1,7 @@
 """A loop of a Session with a Saver, as people wrote it before there were MonitoredSessions.
 
 Arguments: the folder of its checkpoints, the last step, the form ("global", "counted", "epochs",
-"forgetful", "late", "supervised", "synchronous"); its kind of task in a cluster, and its index.
+"forgetful", "late", "open", "supervised", "synchronous"); its kind of task, and its index.
 A chief that is late trains when its worker has, as worker.log says.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import tensorflow.compat.v1 as tf
@@ -72,7 +73,8 @@ if form in ("supervised", "synchronous"):
     sys.exit(0)
 
 Path(folder).mkdir(exist_ok=True)
-with tf.Session(target) as session:
+opened = tf.Session(target)
+with nullcontext(opened) if form == "open" else opened as session:
     if index == 0:
         session.run(tf.global_variables_initializer())
         latest = None if form == "forgetful" else tf.train.latest_checkpoint(folder)
