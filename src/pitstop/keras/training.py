@@ -90,7 +90,7 @@ class Training:
         self.continuation: Continuation | None = None
         self._recognition = Recognition(session, cells)
         self._trained = TrainedModels()
-        self._told_stopped = False
+        self._told_stopped = self._has_restored = False
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
         if session.settings.batch_parts > 1:
@@ -198,9 +198,10 @@ class Training:
             left_out.cut_rate(run, run.position.step)
             fit_outputs.begin(run, continues=False)
             began = began_seconds(self.session.attempt_dir)
-            if self.session.trainings.newest is None and began < math.inf:
-                # Nothing was saved, but files may be there.
+            if not self._has_restored and began < math.inf:
+                # It is trained from its beginning, but what earlier attempts wrote is there.
                 EARLIER.watch(began, run.doubt, began)
+        self._has_restored |= self.continuation is not None
         run.begin()
         OUTSIDE.begin(run.doubt)
         REWRITTEN.trains = True

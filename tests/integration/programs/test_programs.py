@@ -30,6 +30,13 @@ WRONG_ONCE = (
     Program(data="tf_data_captured", training="search", endings=("stop",), places=(0.44,)),
     Program(data="tf_data_shuffled_twice", places=(0.7,), every_steps=4),
     Program(
+        holders=(Holder("module", "files_that_are_there", "batch", "reported"),),
+        training="phases",
+        change="rate",
+        places=(0.9,),
+        every_steps=4,
+    ),
+    Program(
         holders=(Holder("listener", "files_of_a_pattern", "batch", "rate"),),
         places=(0.0,),
         every_steps=1,
