@@ -52,6 +52,7 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     first = run.start()
     run.until_training(10)
     assert run.status()["level"] == "not_exact"
+    assert b"saves this training itself" in run.pitstop("checkpoint").stderr
     assert run.pitstop("stop").returncode == 0
     assert launch.finish(first).returncode == EXIT_STOPPED
     stopped = run.last(TrainerStopped).step

@@ -164,6 +164,7 @@ class Supervision:
                     self._ask_checkpoint(asked.name),
                     of_all=self._gang.is_formed,
                     leader=self._resources.run.cluster.leader,
+                    by_script=self._resources.attempt_state.is_saved_by_script,
                 ),
             ),
             occurrences.TrainingAsked: (trainers.training_asked,),

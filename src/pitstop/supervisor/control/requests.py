@@ -16,6 +16,7 @@ from pitstop.supervisor.processes import family
 from pitstop.supervisor.status import SUSPENDED, Status
 
 _NOTHING_TO_SAVE = "There is nothing to save: no training that Pitstop can save is running."
+_SAVED_BY_SCRIPT = "The script saves this training itself, now and then and when it is stopped."
 _GOES_ON = "The training continues."
 _BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
@@ -108,11 +109,13 @@ class RequestDesk:
         *,
         of_all: bool = False,
         leader: str = "",
+        by_script: bool = False,
     ) -> None:
         """`step`: the least step of the checkpoint, None if nobody trains; see `_Waiting`."""
         if step is None:
             saves = f" In this cluster, {leader} saves." if leader else ""
-            asked.connection.tell(messages.Refusal(f"{_NOTHING_TO_SAVE}{saves}"))
+            reason = _SAVED_BY_SCRIPT if by_script else _NOTHING_TO_SAVE
+            asked.connection.tell(messages.Refusal(f"{reason}{saves}"))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
 

@@ -73,6 +73,10 @@ class AttemptState(Frozen):
         return self.role is not None and self.role.role in ("monitored_session", "session")
 
     @property
+    def is_saved_by_script(self) -> bool:
+        return self.saves_itself and self.checkpoint_step is not None
+
+    @property
     def ends_as_released(self) -> bool:
         """Whether it has no state of its own, and ends as the leader of its cluster ended."""
         evaluates = self.role is not None and self.role.role == EVALUATOR
