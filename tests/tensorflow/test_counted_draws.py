@@ -152,6 +152,35 @@ def test_direct_calls_are_counted_and_others_draw_by_themselves() -> None:
     assert not draws.doubt
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+def test_traces_for_other_numbers_of_python_count_by_themselves(*, in_order: bool) -> None:
+    def drawn(*, counted: bool) -> list[Any]:
+        tf.random.set_seed(11)
+        function = tf.function(lambda count, scale: scale * tf.random.normal((count,)))
+        if counted:
+            assert counted_draws.count(function)
+            found.append(counted_draws.of(function))
+        return [function(*each) for each in ((2, 1.0), (3, 1.0), (2, 1.0), (2, 0.5), (3, 1.0))]
+
+    found: list[Any] = []
+    assert same(drawn(counted=True), drawn(counted=False))
+
+    def other(count: Any) -> Any:
+        return tf.random.normal((count[0],)) if isinstance(count, list) else tf.zeros(1)
+
+    function = tf.function(other)
+    assert counted_draws.count(function)
+    draws = counted_draws.of(function)
+    assert draws is not None
+    draws.in_order = in_order
+    one, two = object(), object()
+    for kind in (one, two):
+        tf.function(other)  # no other function shares its traces
+        function([2, kind])
+    assert len(draws.capture(private.graphs(function))) == 2
+    assert bool(draws.doubt) is not in_order
+
+
 def test_a_direct_call_below_a_tape_is_doubted() -> None:
     _, draws = run_directly(counted=True, taped=True)
     assert draws is not None

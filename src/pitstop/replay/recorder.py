@@ -66,7 +66,7 @@ class Recorder:
         self._open_session = open_session
         self._registry = registry
         self.traced = TracedFunctions()
-        self._draws = FunctionDraws()
+        self._draws = FunctionDraws(in_order=True)
         self._thread = self._home = 0
         self._place = _Place()
         self._beginning = threading.Lock()

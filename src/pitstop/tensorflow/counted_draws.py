@@ -57,29 +57,37 @@ _SAMPLES_PER_OUTPUT = 256
 Draws = dict[str, list[list[int]]]
 """For a trace, by its inputs' types, and each random op: seed, samples passed, second seed."""
 
-_OTHER_DRAWS = "the training step draws random numbers by other ops than before"
-_OTHER_TRACE = "the training step, which draws random numbers, was traced for another input"
+_OTHER_DRAWS = "a function draws random numbers by other ops than before"
+_OTHER_TRACE = "a function that draws random numbers was traced for another input than before"
+_SEVERAL = "a function that draws random numbers has several traces for inputs of the same types"
 _TAPED = "a function that draws random numbers is called both with and without a gradient tape"
-_REUSED = "one trace of the training step is called from two functions, each with draws of its own"
+_REUSED = "one trace is called from two functions, each with draws of its own"
 
 
 class _Trace:
-    """One graph of a function. `inputs`: their types; `ops`: how many draws are counted."""
+    """One graph of a function. `inputs`: what it was traced for; `ops`: how many are counted."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, arguments: Any) -> None:
         captured = {id(inner) for _, inner in graph.captures}
         given = (each for each in graph.inputs if id(each) not in captured)
-        self.inputs = ", ".join(f"{each.dtype.name}{each.shape}" for each in given)
+        types = ", ".join(f"{each.dtype.name}{each.shape}" for each in given)
+        self.inputs = f"{types} in {tf.nest.map_structure(_in_words, arguments)}"
         self.graph = weakref.ref(graph)
         self.name = self.inputs
         self.ops = 0
+
+
+def _in_words(argument: Any) -> str:
+    is_plain = isinstance(argument, bool | int | float | str | None)
+    return repr(argument) if is_plain else ""
 
 
 class CountedDraws:
     """Those of one `tf.function`. `doubt`: why they may not go on as saved; empty for none.
 
     TensorFlow makes kernels for each function that calls it, and for calls from Python. Draws are
-    counted for calls like the first one: `nested`, or from Python.
+    counted for calls like the first one: `nested`, or from Python. `in_order`: a resume traces the
+    function in the same order as before.
     """
 
     def __init__(self) -> None:
@@ -90,6 +98,7 @@ class CountedDraws:
         self._saved: Draws = {}
         self._is_continued = True
         self._uncounted: Any = None
+        self.in_order = False
         self.doubt = ""
 
     @property
@@ -104,17 +113,19 @@ class CountedDraws:
 
     # -- tracing ---------------------------------------------------------------------
 
-    def begin_trace(self, graph: Any) -> _Trace:
-        trace = _Trace(graph)
-        self._traces.append(trace)
-        # A trace for any batch size takes the calls for one size, where it came first.
-        general = (name for name in self._saved if _covers(name, trace.inputs))
-        if trace.inputs not in self._saved:
+    def begin_trace(self, trace: _Trace, dead: Any) -> None:
+        """`dead`: the graph of a trace that was made for its variables, and is not run."""
+        same = (each for each in self._traces if each.inputs == trace.inputs)
+        if others := sum(each.graph() not in (None, dead) for each in same):
+            trace.name = f"{trace.inputs}#{others}"
+        elif trace.inputs not in self._saved:
+            # A trace for any batch size takes the calls for one size, where it came first.
+            general = (name for name in self._saved if _covers(name, trace.inputs))
             trace.name = next(general, trace.inputs)
+        self._traces.append(trace)
         self._is_continued |= trace.name in self._saved
         if not self._is_continued:
             self.doubt = _OTHER_TRACE
-        return trace
 
     def add(self, trace: _Trace, seed: int, seed2: int) -> Any:
         """The variable of the next random op in a trace."""
@@ -137,8 +148,8 @@ class CountedDraws:
         What this attempt has not traced again is kept as it was saved.
         """
         living = [each for each in self._traces if each.graph() in graphs]
-        if len({each.inputs for each in living}) < len(living):
-            self.doubt = _REUSED
+        if len({each.inputs for each in living}) < len(living) and not self.in_order:
+            self.doubt = _SEVERAL
         names = {each.name for each in living}
         return self._saved | {name: list(map(_read, self._handles[name])) for name in names}
 
@@ -192,22 +203,24 @@ def of(function: Any) -> CountedDraws | None:
 
 
 class _Tracing(threading.local):
-    """What is traced now in this thread: for which function, and called by which graph."""
+    """The call of a function that may trace it now, in this thread."""
 
-    draws: CountedDraws | None = None
-    caller: Any = None
-    traces: dict[Any, _Trace]  # by graph
+    function: Any = None
+    arguments: Any = None
+    caller: Any = None  # the graph that calls it
+    traces: dict[Any, _Trace]  # those that it makes, by graph
 
 
 _tracing = _Tracing()
 
 
 @contextmanager
-def _counting(draws: CountedDraws) -> Iterator[None]:
+def _counting(function: Any, draws: CountedDraws, arguments: Any) -> Iterator[None]:
     """Counts the draws of what is traced now; not those of a branch, a loop or a function in it."""
     before = vars(_tracing).copy()
     traces: dict[Any, _Trace] = {}
-    _tracing.draws, _tracing.caller, _tracing.traces = draws, ops.get_default_graph(), traces
+    now = {"function": function, "arguments": arguments, "traces": traces}
+    vars(_tracing).update(now, caller=ops.get_default_graph())
     try:
         yield
     finally:
@@ -257,7 +270,7 @@ def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> An
         return original(called, *args, **kwargs)
     if not draws.nested and draws.are_any and record.could_possibly_record():
         draws.doubt = _TAPED
-    with _counting(draws):
+    with _counting(function, draws, (args, kwargs)):
         return original(function, *args, **kwargs)
 
 
@@ -305,11 +318,18 @@ def _drawn(stateless: Callable[..., Any], counter: Any, given: dict[str, Any]) -
 
 def _counter(seed: int, seed2: int) -> Any:
     """The variable of the random op that is traced now; None where it is not counted."""
-    graph, draws = ops.get_default_graph(), _tracing.draws
+    graph, draws = ops.get_default_graph(), of(_tracing.function)
     if draws is None or getattr(graph, "outer_graph", None) is not _tracing.caller:
         return None
     if seed == seed2 == 0:
         return None  # The kernel takes random seeds.
     if graph not in _tracing.traces:
-        _tracing.traces[graph] = draws.begin_trace(graph)
+        trace = _tracing.traces[graph] = _Trace(graph, _tracing.arguments)
+        draws.begin_trace(trace, _made_for_variables(_tracing.function))
     return draws.add(_tracing.traces[graph], seed, seed2)
+
+
+def _made_for_variables(function: Any) -> Any:
+    """The graph of a first trace that is not run, because it has created variables."""
+    first = function._concrete_variable_creation_fn if function._created_variables else None
+    return None if first is None else first.graph

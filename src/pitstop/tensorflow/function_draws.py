@@ -12,7 +12,9 @@ from pitstop.tensorflow.counted_draws import Draws
 class FunctionDraws:
     """The functions with counted draws, by name, numbered in the order of their first calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_order: bool = False) -> None:
+        """`in_order`: a resume calls the functions in the order of the earlier attempt."""
+        self._in_order = in_order
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._counts: Counter[str] = Counter()
         self._saved: dict[str, Draws] = {}  # of functions that are not called yet
@@ -36,6 +38,7 @@ class FunctionDraws:
         self._counts[name] += 1
         number = f"#{self._counts[name]}" if self._counts[name] > 1 else ""
         self._names[function] = name + number
+        counted.in_order = self._in_order
         if draws := self._saved.pop(name + number, None):
             counted.restore(draws)
 
