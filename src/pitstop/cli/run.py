@@ -166,14 +166,13 @@ def run(
     )
     outcome = supervise(request, say, reports.prepare, reports.cause_and_report)
     early_stop.forget()
+    code = outcome.exit_code
     # Also if the report fails, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
             say(f"{request.run_dir} is complete; use --new to rename it and start over.")
-        is_told = outcome.exit_code == EXIT_REFUSED
-        reports.leave_reports(request.run_dir, say, is_told=is_told)
+        reports.leave_reports(request.run_dir, say, is_told=code == EXIT_REFUSED)
     finally:
-        code = outcome.exit_code
         context.exit(stopped_code if code == EXIT_STOPPED else code)
 
 

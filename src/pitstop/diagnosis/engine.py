@@ -23,6 +23,7 @@ from pitstop.diagnosis.rules import (
     schedulers,
     servers,
 )
+from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.wording import ADVICE
 
 ENDED_BY_REQUEST: frozenset[CauseId] = frozenset(
@@ -182,7 +183,6 @@ RULES: tuple[Rule, ...] = (
     endings.stopped_by_somebody,
     endings.trainer_signalled,
     endings.cpu_time_limit,
-    endings.own_timer,
     endings.timeout_wrapper,
     kills.host_oom_killed,
     kills.memory_was_short,
@@ -190,6 +190,7 @@ RULES: tuple[Rule, ...] = (
     kills.killed_by_watcher,
     kills.other_process_oom_killed,
     kills.killed_from_outside,
+    kills.lost_in_child,
     kills.supervisor_lost,
     native.shared_memory_full,
     native.native_no_thread,
@@ -284,6 +285,9 @@ def unknown(evidence: Evidence) -> Finding:
         how = evidence.signal or f"exit code {ended.exit_code}"
         text = f"The script ended with {how}; no record explains why."
         seen = (EvidenceItem("exit status", how),)
+    if sign := SIGNALS.get(evidence.signal):
+        text, advice = f"{sign.headline}{evidence.at_step}.", (ADVICE[each] for each in sign.advice)
+        return Finding(sign.cause, sign.confidence, text, seen, tuple(advice))
     lines = last_lines(evidence.output, 5)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
     return Finding("unknown", 0.2, text, (*seen, *said), (ADVICE["faulthandler"],))

@@ -67,8 +67,7 @@ def _owner(frame: FrameType) -> Any:
     owner = frame.f_locals.get("self")
     if isinstance(owner, kinds("callbacks.CallbackList")):
         owner = frame.f_locals.get("callback")
-    is_list = isinstance(owner, kinds("callbacks.CallbackList"))
-    return owner if isinstance(owner, kinds("callbacks.Callback")) and not is_list else None
+    return owner if isinstance(owner, kinds("callbacks.Callback")) else None
 
 
 def _setter(frame: FrameType | None) -> FrameType | None:

@@ -11,7 +11,6 @@ from pitstop.events import (
     AttemptStarted,
     BatchDivided,
     CheckpointCommitted,
-    ExitCalled,
     Notice,
     StopRequested,
 )
@@ -200,6 +199,7 @@ def test_a_step_that_needs_too_much_memory_can_be_computed_in_parts() -> None:
         assert any("--on-oom shrink" in line for line in advice_of(evidence)) is is_told
 
 
-def test_a_script_that_kills_itself_is_told_where() -> None:
-    call = ExitCalled("os.kill", "SIGKILL", "train.py", 10, "on_epoch_end", "Q")
-    assert "train.py:10 in on_epoch_end()" in finding_of(failed(call, killed())).advice[0]
+def test_a_trainer_that_is_killed_in_a_pipe_is_not_unknown() -> None:
+    finding = finding_of(failed(exited(0)))
+    assert finding.cause == "killed_from_outside"
+    assert "pipefail" in finding.advice[0]

@@ -58,7 +58,10 @@ def test_a_pipe_that_hides_a_failure_does_not_complete_the_run() -> None:
     raised = AttemptState(raised=True, script_ended=True)
     hidden = decide(raised, 0, in_child=True)
     assert (hidden.signal, hidden.exit_code) == (Trigger.ENDED_FAILED, 0)
+    killed = AttemptState(trains=True)
+    assert decide(killed, 0, in_child=True).signal is Trigger.ENDED_FAILED
     survived = (
+        decide(killed, 0),
         decide(raised, 0),
         decide(tell(raised, TrainerConnected(7, "", [], {}), 0.0), 0, in_child=True),
     )

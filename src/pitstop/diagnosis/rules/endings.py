@@ -281,13 +281,6 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
     )
 
 
-def own_timer(evidence: Evidence) -> Finding | None:
-    if evidence.signal != "SIGALRM":
-        return None
-    text = f"{SIGNALS['SIGALRM'].headline}{evidence.at_step}."
-    return Finding("time_limit", 0.85, text, (evidence.ended_by_signal,), (ADVICE["own_timer"],))
-
-
 def timeout_wrapper(evidence: Evidence) -> Finding | None:
     started = evidence.last(events.AttemptStarted)
     if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):

@@ -83,9 +83,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     if evidence.signalled_itself:
-        call, status = evidence.last(events.ExitCalled), _status(evidence)
-        place = phrases.source_line(call.file, call.line, call.function) if call else "the script"
-        return tell("killed_itself", [EvidenceItem("exit status", status)], place=place)
+        return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     peak = _usage(ended).strip(" :")
     usage = _flight(evidence) or ((EvidenceItem("memory", peak),) if peak else ())
@@ -99,6 +97,12 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         advice=(ADVICE["suspect_memory"],) if is_open else (),
         memory=memory,
     )
+
+
+def lost_in_child(evidence: Evidence) -> Finding | None:
+    if evidence.state != "failed" or evidence.exit_code != 0 or evidence.raised:
+        return None
+    return tell("lost_in_child", [EvidenceItem("exit status", "exit code 0")], at=evidence.at_step)
 
 
 def supervisor_lost(evidence: Evidence) -> Finding | None:

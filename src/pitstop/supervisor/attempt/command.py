@@ -55,7 +55,7 @@ def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = Fal
     own = code if code >= 0 else EXIT_SIGNALLED - code
     if found.stop_requested and not by_itself:
         return EndVerdict(Trigger.ENDED_STOPPED, own if found.saves_nothing else EXIT_STOPPED)
-    failed = code or (in_child and found.raised)
+    failed = code or (in_child and (found.raised or (found.trains and not found.script_ended)))
     return EndVerdict(Trigger.ENDED_FAILED if failed else Trigger.ENDED_COMPLETED, own)
 
 
