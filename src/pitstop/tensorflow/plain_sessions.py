@@ -178,6 +178,8 @@ class _Loop:
         course.ends = self.closing
         # Workers may have trained on since its checkpoint was restored.
         held = self._step_in(self.restored[1]) if self.restored else None
+        if self._is_managed and self._saved is not None:
+            held = self._saved.step
         course.created(self._step if held is None else min(held, self._step))
         if self._saved is not None:
             course.saved(self._saved.step, self._saved.folder)
