@@ -86,6 +86,27 @@ def test_counted_ops_draw_the_same_and_go_on(name: str) -> None:
     assert same(resumed.run(SIZES[2:]), plain[2:])
 
 
+def test_a_function_that_creates_variables_is_traced_twice() -> None:
+    def creating() -> Draw:
+        held: list[Any] = []
+
+        def draw(x: Any) -> Any:
+            if not held:
+                held.append(tf.Variable(2.0))
+            return held[0] * tf.random.normal(tf.shape(x))
+
+        return draw
+
+    plain = Step(creating(), counted=False).run(SIZES)
+    begun = Step(creating(), counted=True)
+    assert same(begun.run(SIZES[:3]), plain[:3])
+    saved = begun.capture()
+    resumed = Step(creating(), counted=True)
+    resumed.draws.restore(saved)
+    assert same(resumed.run(SIZES[3:]), plain[3:])
+    assert not resumed.draws.doubt
+
+
 def test_only_graphs_that_can_be_counted_are() -> None:
     def draw(x: Any) -> Any:
         branch = tf.cond(tf.size(x) > 1, lambda: tf.random.normal(()), lambda: tf.constant(0.0))

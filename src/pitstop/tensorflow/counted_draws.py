@@ -331,5 +331,5 @@ def _counter(seed: int, seed2: int) -> Any:
 
 def _made_for_variables(function: Any) -> Any:
     """The graph of a first trace that is not run, because it has created variables."""
-    first = function._concrete_variable_creation_fn if function._created_variables else None
-    return None if first is None else first.graph
+    first = getattr(function, "_concrete_variable_creation_fn", None)
+    return first.graph if first is not None and function._created_variables else None
