@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,37 @@ def test_a_function_with_counted_draws_can_be_exported(tmp_path: Path) -> None:
         tf.saved_model.save(noise, str(tmp_path))
         assert same([tf.saved_model.load(str(tmp_path)).draw(x)], [first])
     assert not same([noise.draw(x)], [first])
+
+
+def test_a_parallel_loop_draws_for_each_round() -> None:
+    def draw(x: Any) -> Any:
+        return tf.vectorized_map(lambda row: row + tf.random.normal((2,)), x)
+
+    step = Step(draw, counted=True)
+    assert same(step.run(SIZES), Step(draw, counted=False).run(SIZES))
+    assert step.capture() == {}
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_first_values_of_variables_are_drawn_apart(is_lazy: bool) -> None:
+    def run(*, counted: bool) -> list[Any]:
+        tf.random.set_seed(11)
+        made: list[Any] = []
+
+        def call(x: Any) -> Any:
+            if not made:
+                first = functools.partial(tf.random.normal, (2, 2))
+                made.append(tf.Variable(first if is_lazy else first()))
+            return x @ made[0] + tf.random.normal(tf.shape(x))
+
+        function = tf.function(call)
+        assert not counted or counted_draws.count(function)
+        found = [made[0].numpy() if made else 0, *(function(tf.ones((n, 2))) for n in SIZES)]
+        draws = counted_draws.of(function)
+        assert draws is None or (not draws.doubt and len(draws.capture(private.graphs(function))))
+        return [*found, made[0]]
+
+    assert same(run(counted=True), run(counted=False))
 
 
 def test_another_trace_than_the_saved_one_is_doubted() -> None:

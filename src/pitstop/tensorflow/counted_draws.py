@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context, record
+from tensorflow.python.eager import context, lift_to_graph, record
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import (
@@ -26,6 +26,7 @@ from tensorflow.python.ops import (
     gen_stateless_random_ops_v2,
     resource_variable_ops,
 )
+from tensorflow.python.ops.parallel_for import control_flow_ops as parallel_loops
 
 from pitstop.engine.fence import FENCE
 from pitstop.engine.hooking import Original, hook
@@ -47,6 +48,8 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (polymorphic_function.Function, _GIVES),
     (polymorphic_function.Function, "_clone"),
     (resource_variable_ops, "_variable_handle_from_shape_and_dtype"),
+    (lift_to_graph, "lift_to_graph"),
+    (parallel_loops, "_pfor_impl"),
 )
 """The private names that are used here, see `private.check`."""
 
@@ -115,8 +118,11 @@ class CountedDraws:
 
     def begin_trace(self, trace: _Trace, dead: Any) -> None:
         """`dead`: the graph of a trace that was made for its variables, and is not run."""
+        for each in [each for each in self._traces if dead is not None and each.graph() is dead]:
+            self._traces.remove(each)
+            del self._handles[each.name]
         same = (each for each in self._traces if each.inputs == trace.inputs)
-        if others := sum(each.graph() not in (None, dead) for each in same):
+        if others := sum(each.graph() is not None for each in same):
             trace.name = f"{trace.inputs}#{others}"
         elif trace.inputs not in self._saved:
             # A trace for any batch size takes the calls for one size, where it came first.
@@ -137,8 +143,14 @@ class CountedDraws:
         return handles[at]
 
     def end_trace(self, trace: _Trace) -> None:
-        if len(self._saved.get(trace.name, self._handles[trace.name])) != trace.ops:
+        expected = self._saved.get(trace.name, self._handles[trace.name])
+        if trace in self._traces and len(expected) != trace.ops:
             self.doubt = _OTHER_DRAWS
+
+    def inside(self, graph: Any, trace: _Trace) -> list[Any]:
+        """The variables of a trace, as its graph names them."""
+        handles = {id(each) for each in self._handles[trace.name]}
+        return [inner for captured, inner in graph.captures if id(captured) in handles]
 
     # -- saving ----------------------------------------------------------------------
 
@@ -255,6 +267,8 @@ def watch() -> None:
         hook(gen_random_ops, name, functools.partial(_draw, signature, stateless))
     hook(polymorphic_function.Function, "__call__", _call)
     hook(polymorphic_function.Function, _GIVES, _give_uncounted)
+    hook(lift_to_graph, "lift_to_graph", _lift)
+    hook(parallel_loops, "_pfor_impl", _convert)
     for name in ("clear_kernel_cache", "_set_global_seed"):
         hook(context.Context, name, _clear)
 
@@ -280,6 +294,25 @@ def _give_uncounted(original: Original, function: Any, /, *args: Any, **kwargs: 
     if draws is not None and draws.are_any:
         function = draws.uncounted(function)
     return original(function, *args, **kwargs)
+
+
+def _lift(original: Original, tensors: Any, graph: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A function that creates a variable may draw its first value, which TensorFlow draws apart."""
+    if (draws := of(_tracing.function)) is not None:
+        for traced, trace in _tracing.traces.items():
+            if all(each.graph is traced for each in tensors):
+                sources = draws.inside(traced, trace)
+                kwargs = {"sources": sources, "handle_captures": True} | kwargs
+    return original(tensors, graph, *args, **kwargs)
+
+
+def _convert(original: Original, /, *args: Any, **kwargs: Any) -> Any:
+    """A parallel loop exchanges the ops of its body for others, which draw once for each round."""
+    function, _tracing.function = _tracing.function, None
+    try:
+        return original(*args, **kwargs)
+    finally:
+        _tracing.function = function
 
 
 def _clear(original: Original, /, *args: Any, **kwargs: Any) -> Any:
