@@ -48,6 +48,12 @@ def test_a_draw_is_told_with_its_place(tmp_path: Path, code: str) -> None:
     assert "script.py:11" in line
 
 
+def test_an_op_with_a_seed_of_its_own_is_told_only_between_steps(tmp_path: Path) -> None:
+    draw = "OUTSIDE.drawn_by_seeded_op(lambda: 'here')"
+    assert "here" in _said(tmp_path, draw)
+    assert not _said(tmp_path, f"OUTSIDE.begin(print); {draw}")
+
+
 @pytest.mark.parametrize("code", ["os.environ['STATE'] = '2'", "os.environ.pop('BEFORE_STEPS')"])
 def test_a_variable_of_the_environment_is_told(tmp_path: Path, code: str) -> None:
     assert "STEPS" in _said(tmp_path, code) or "STATE" in _said(tmp_path, code)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pitstop.engine.outside import OUTSIDE
 from pitstop.tensorflow import counted_draws, private
 from pitstop.tensorflow.counted_draws import CountedDraws
 
@@ -222,6 +223,19 @@ def test_a_function_with_counted_draws_can_be_exported(tmp_path: Path) -> None:
         tf.saved_model.save(noise, str(tmp_path))
         assert same([tf.saved_model.load(str(tmp_path)).draw(x)], [first])
     assert not same([noise.draw(x)], [first])
+
+
+def test_eager_ops_with_a_seed_of_their_own_are_told() -> None:
+    told: list[str] = []
+    OUTSIDE.begin(told.append)
+    OUTSIDE.begin_steps()
+    tf.random.normal((2,))
+    tf.function(lambda: tf.random.normal((2,), seed=1))()
+    tf.data.Dataset.range(4).shuffle(4, seed=1)
+    assert not told
+    tf.random.shuffle([1, 2], seed=1)
+    OUTSIDE.leave()
+    assert __file__ in told[0]
 
 
 def test_a_parallel_loop_draws_for_each_round() -> None:

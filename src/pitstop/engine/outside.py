@@ -13,6 +13,10 @@ _DRAWS = (
     "the training draws from the machine's entropy (os.urandom, secrets, uuid, a generator without "
     "a seed in a thread) at {}:{}: not repeatable even without an interruption; seed a generator"
 )
+_SEEDED = (
+    "a random op with a seed of its own runs outside of a tf.function at {}; TensorFlow counts "
+    "its draws where nobody can read them: omit this seed, or use tf.random.Generator"
+)
 _SETS = "the training sets environment variables ({}), which are not restored; use an attribute"
 
 
@@ -42,6 +46,10 @@ class Outside:
     def drawn(self, frame: Frame) -> None:
         if self._doubt and (place := script_frame(frame)):
             self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
+
+    def drawn_by_seeded_op(self, place_on_stack: Callable[[], str]) -> None:
+        if self._steps and self._doubt:
+            self._tell(_SEEDED.format(place_on_stack()))
 
     def _tell(self, reason: str) -> None:
         doubt, self._doubt = self._doubt, None

@@ -9,6 +9,7 @@ variable of the runtime instead.
 import functools
 import inspect
 import re
+import sys
 import threading
 import weakref
 from collections import defaultdict
@@ -19,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import context, lift_to_graph, record
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
-from tensorflow.python.framework import ops
+from tensorflow.python.framework import ops, random_seed
 from tensorflow.python.ops import (
     gen_random_ops,
     gen_resource_variable_ops,
@@ -30,6 +31,8 @@ from tensorflow.python.ops.parallel_for import control_flow_ops as parallel_loop
 
 from pitstop.engine.fence import FENCE
 from pitstop.engine.hooking import Original, hook
+from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.witness import place_on_stack
 
 _STATELESS = {
     name: getattr(gen_stateless_random_ops_v2, f"stateless_{stateless}_v2")
@@ -50,6 +53,7 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (resource_variable_ops, "_variable_handle_from_shape_and_dtype"),
     (lift_to_graph, "lift_to_graph"),
     (parallel_loops, "_pfor_impl"),
+    (random_seed, "get_seed"),
 )
 """The private names that are used here, see `private.check`."""
 
@@ -269,6 +273,7 @@ def watch() -> None:
     hook(polymorphic_function.Function, _GIVES, _give_uncounted)
     hook(lift_to_graph, "lift_to_graph", _lift)
     hook(parallel_loops, "_pfor_impl", _convert)
+    hook(random_seed, "get_seed", _seed)
     for name in ("clear_kernel_cache", "_set_global_seed"):
         hook(context.Context, name, _clear)
 
@@ -313,6 +318,15 @@ def _convert(original: Original, /, *args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs)
     finally:
         _tracing.function = function
+
+
+def _seed(original: Original, op_seed: int | None) -> Any:
+    """An eager op with its own seed has one kernel; others have one for each draw."""
+    caller = sys._getframe(2)
+    is_random_op = caller.f_globals.get("__name__", "").startswith("tensorflow.python.ops.")
+    if op_seed is not None and is_random_op and tf.executing_eagerly():
+        OUTSIDE.drawn_by_seeded_op(place_on_stack)
+    return original(op_seed)
 
 
 def _clear(original: Original, /, *args: Any, **kwargs: Any) -> Any:
