@@ -24,22 +24,21 @@ from pitstop.supervisor.lifecycle.occurrences import (
 )
 
 CLUSTER = {"ps": ["a:1"], "worker": ["a:2", "a:3"]}
-HERE = os.getpid()
-GONE = 2**22 + 1  # above the largest process id
+GONE_PID = 2**22 + 1  # above the largest process id
 
 
 @pytest.mark.parametrize(
-    ("task", "other_pid", "follows", "may_train"),
+    ("task", "other_is_there", "follows", "may_train"),
     [
-        ("worker 1", HERE, None, False),
-        ("worker 1", GONE, None, True),
-        ("worker 1", HERE, "a leader in another run", True),
-        ("worker 0", HERE, None, True),
-        ("", HERE, None, True),
+        ("worker 1", True, None, False),
+        ("worker 1", False, None, True),
+        ("worker 1", True, "a leader in another run", True),
+        ("worker 0", True, None, True),
+        ("", True, None, True),
     ],
 )
 def test_the_leader_trains_and_not_another_task_of_the_same_run(
-    task: str, other_pid: int, follows: str | None, *, may_train: bool
+    task: str, follows: str | None, *, other_is_there: bool, may_train: bool
 ) -> None:
     with closing(Beacon.create()) as beacon, closing(EventLoop()) as event_loop:
         resources: Any = SimpleNamespace(
@@ -50,6 +49,7 @@ def test_the_leader_trains_and_not_another_task_of_the_same_run(
             run=SimpleNamespace(cluster=SimpleNamespace(follows=follows)),
         )
         trainers = TrainerReception(resources)
+        other_pid = os.getpid() if other_is_there else GONE_PID
         for pid, name in ((other_pid, "ps 0"), (7, task)):
             trainers.role_asked(RoleAsked(RoleTaken("member", pid, name), CLUSTER))
         ours, theirs = pair()
