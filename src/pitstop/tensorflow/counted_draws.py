@@ -107,6 +107,7 @@ class CountedDraws:
         self._uncounted: Any = None
         self.in_order = False
         self.doubt = ""
+        _ALL.add(self)
 
     @property
     def are_any(self) -> bool:
@@ -211,6 +212,7 @@ def _at_start(draws: list[int]) -> list[int]:
     return [seed, 0, seed2]
 
 
+_ALL: weakref.WeakSet[CountedDraws] = weakref.WeakSet()
 _OF: weakref.WeakKeyDictionary[Any, CountedDraws] = weakref.WeakKeyDictionary()
 
 
@@ -332,7 +334,7 @@ def _seed(original: Original, op_seed: int | None) -> Any:
 def _clear(original: Original, /, *args: Any, **kwargs: Any) -> Any:
     """Kernels are made anew, and begin at 0."""
     result = original(*args, **kwargs)
-    for draws in _OF.values():
+    for draws in list(_ALL):
         draws.begin_anew()
     return result
 

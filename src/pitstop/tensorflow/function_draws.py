@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitstop.tensorflow import counted_draws, private
-from pitstop.tensorflow.counted_draws import Draws
+from pitstop.tensorflow.counted_draws import CountedDraws, Draws
 
 
 class FunctionDraws:
@@ -17,7 +17,7 @@ class FunctionDraws:
         self._in_order = in_order
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._counts: Counter[str] = Counter()
-        self._saved: dict[str, Draws] = {}  # of functions that are not called yet
+        self._waiting: dict[str, CountedDraws] = {}  # of functions that are not called yet
 
     def begins(self, function: Any) -> None:
         if not private.tape_is_open():
@@ -39,17 +39,18 @@ class FunctionDraws:
         number = f"#{self._counts[name]}" if self._counts[name] > 1 else ""
         self._names[function] = name + number
         counted.in_order = self._in_order
-        if draws := self._saved.pop(name + number, None):
-            counted.restore(draws)
+        if waiting := self._waiting.pop(name + number, None):
+            counted.restore(waiting.capture(()))
 
     def capture(self) -> dict[str, Draws]:
         known = ((name, each, counted_draws.of(each)) for each, name in self._names.items())
         found = {name: draws.capture(private.graphs(each)) for name, each, draws in known if draws}
-        return self._saved | {name: draws for name, draws in found.items() if draws}
+        waiting = {name: draws.capture(()) for name, draws in self._waiting.items()}
+        return waiting | {name: draws for name, draws in found.items() if draws}
 
     def restore(self, saved: Mapping[str, Draws]) -> None:
-        self._saved = dict(saved)
-        for function, name in self._names.items():
-            counted = counted_draws.of(function)
+        known = {name: counted_draws.of(function) for function, name in self._names.items()}
+        self._waiting = {name: CountedDraws() for name in saved.keys() - known.keys()}
+        for name, counted in (known | self._waiting).items():
             if counted is not None:
-                counted.restore(self._saved.pop(name, {}))
+                counted.restore(saved.get(name, {}))
