@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -67,6 +68,8 @@ def test_random_ops_with_hidden_counters_are_noticed(monkeypatch: pytest.MonkeyP
     private.on_traced_op({OpKind.RANDOM: found.append})
     tf.random.normal([2])
     tf.function(lambda: tf.random.stateless_normal([2], seed=[1, 2]))()
+    shapes = keras.layers.Lambda(tf.function(lambda x: x + tf.random.normal([2])))
+    shapes.compute_output_spec(keras.KerasTensor((2,)))
     assert found == []
     tf.function(lambda: tf.nn.dropout(tf.ones(3), 0.5))()
     assert found == ["RandomUniform"]

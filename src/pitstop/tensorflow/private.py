@@ -179,16 +179,17 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
     """Calls what is named for its kind with the type of each op that is traced, draws left out."""
 
     @observing(spoils=True)
-    def look(op_type: str, attributes: Mapping[str, Any] | None) -> None:
+    def look(graph: Any, op_type: str, attributes: Mapping[str, Any] | None) -> None:
         kind = traced_ops.kind_of(op_type, attributes or {})
         told = notify.get(kind) if kind is not None else None
-        if told is not None and not (kind is OpKind.INPUT and drawn_inputs.is_drawing()):
+        is_drawing = kind is OpKind.INPUT and drawn_inputs.is_drawing()
+        if told is not None and not is_drawing and not traced_ops.is_for_shapes(graph):
             told(op_type)
 
     def create(original: Original, graph: Any, /, op_type: str, *args: Any, **kwargs: Any) -> Any:
         TracedOps.count += 1
         # The sixth argument, after inputs, dtypes, input_types and name.
-        look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
+        look(graph, op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
         return original(graph, op_type, *args, **kwargs)
 
     hook(func_graph.FuncGraph, "_create_op_internal", create)

@@ -57,3 +57,10 @@ def kind_of(op_type: str, attributes: Mapping[str, Any]) -> OpKind | None:
     if draws_hidden(op_type, attributes):
         return OpKind.RANDOM
     return _KINDS.get(op_type)
+
+
+def is_for_shapes(graph: Any) -> bool:
+    """Keras calls a model in a graph that never runs, to know the shapes of its outputs."""
+    while graph is not None and "scratch_graph" not in getattr(graph, "name", ""):
+        graph = getattr(graph, "outer_graph", None)
+    return graph is not None
