@@ -181,10 +181,9 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
     @observing(spoils=True)
     def look(graph: Any, op_type: str, attributes: Mapping[str, Any] | None) -> None:
         kind = traced_ops.kind_of(op_type, attributes or {})
-        told = notify.get(kind) if kind is not None else None
-        is_drawing = kind is OpKind.INPUT and drawn_inputs.is_drawing()
-        if told is not None and not is_drawing and not traced_ops.is_for_shapes(graph):
-            told(op_type)
+        is_drawn = kind is OpKind.INPUT and drawn_inputs.is_drawing()
+        if kind in notify and kind and not (is_drawn or traced_ops.is_for_shapes(graph)):
+            notify[kind](op_type)
 
     def create(original: Original, graph: Any, /, op_type: str, *args: Any, **kwargs: Any) -> Any:
         TracedOps.count += 1
