@@ -7,7 +7,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.tensorflow import counted_draws, private
 
-_STEPS = ("train_function", "test_function")
+_STEPS = ("train_function", "test_function", "predict_function")
 METHODS = tuple((f"make_{name}", ("self", "force")) for name in _STEPS)
 """Those of a model that make a step, with their parameters."""
 
