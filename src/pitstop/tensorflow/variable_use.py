@@ -14,6 +14,38 @@ _WHOLE_READ = "_read_variable_op"
 _READS = (_WHOLE_READ, "sparse_read", "gather_nd")
 
 
+_HANDLE = "_handle"
+"""What the C++ code of eager ops reads a variable by (pywrap_tfe_src.cc); Python uses `handle`."""
+
+
+class _ReadHandle:
+    """The attribute `_handle` of variables: whoever gets it reads the variable next."""
+
+    def __init__(self, before: Callable[[Any], None]) -> None:
+        self._before = observing(spoils=True)(before)
+
+    def __get__(self, variable: Any, kind: type | None = None) -> Any:
+        if variable is None:
+            return self
+        if _HANDLE not in vars(variable):
+            raise AttributeError(_HANDLE)
+        self._before(variable)
+        return vars(variable)[_HANDLE]
+
+    def __set__(self, variable: Any, handle: Any) -> None:
+        vars(variable)[_HANDLE] = handle
+
+    def __delete__(self, variable: Any) -> None:
+        del vars(variable)[_HANDLE]
+
+
+def before_read_by_op(before: Callable[[Any], None]) -> None:
+    """Calls `before` with a variable that an eager op reads by itself, as in `x * variable`."""
+    base: Any = resource_variable_ops.BaseResourceVariable
+    base.handle = property(lambda variable: vars(variable)[_HANDLE])
+    base._handle = _ReadHandle(before)
+
+
 def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> None:
     """Calls `before` a variable is read; where it was read as a whole, `behind` with its value."""
     bases = (resource_variable_ops.BaseResourceVariable, resource_variable_ops._UnreadVariable)
