@@ -64,10 +64,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (polymorphic_function.Function, "__call__"),
     (polymorphic_function.Function, "_list_all_concrete_functions"),
     (auto_control_deps_utils, "get_read_only_resource_input_indices_graph"),
-    *(
-        (resource_variable_ops.BaseResourceVariable, each)
-        for each in ("_read_variable_op", "handle")
-    ),
+    (resource_variable_ops.BaseResourceVariable, "_read_variable_op"),
     (record, "could_possibly_record"),
     (composite_tensor, "CompositeTensor"),
     (PER_REPLICA, "values"),
