@@ -132,7 +132,8 @@ def test_one_run_that_starts_all_tasks_keeps_its_server_until_the_chief_has_save
     run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
     assert stopped_when_at(run, 40) == EXIT_STOPPED
     saved = run.last(ScriptSaved).step
-    assert saved == run.last(TrainerStopped).step
+    # Workers may train on until the chief has saved.
+    assert saved >= run.last(TrainerStopped).step
     assert stopped_when_at(run, saved + 20, attempt=2) == EXIT_STOPPED
     assert run.last(Restored).step == saved
     assert not run.events(StopDeadlinePassed)

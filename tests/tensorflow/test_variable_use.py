@@ -54,3 +54,17 @@ def test_writes_do_not_read_by_it(told: list[Any]) -> None:
     assert variable.handle is vars(variable)["_handle"]
     del variable._handle
     assert not hasattr(variable, "_handle")
+
+
+def test_a_variable_that_stands_for_another_one_has_its_handle(told: list[Any]) -> None:
+    variable = tf.Variable([1.0, 2.0])
+
+    class Standing(BaseResourceVariable):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.other = variable
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.other, name)
+
+    assert Standing().handle is variable.handle
+    assert told == [variable]

@@ -42,8 +42,16 @@ class _ReadHandle:
 def before_read_by_op(before: Callable[[Any], None]) -> None:
     """Calls `before` with a variable that an eager op reads by itself, as in `x * variable`."""
     base: Any = resource_variable_ops.BaseResourceVariable
-    base.handle = property(lambda variable: vars(variable)[_HANDLE])
+    base.handle = property(_handle_of)
     base._handle = _ReadHandle(before)
+
+
+def _handle_of(variable: Any) -> Any:
+    # A variable that stands for another one, as on a parameter server, has that one's.
+    own = vars(variable)
+    if _HANDLE in own:
+        return own[_HANDLE]
+    return variable._handle
 
 
 def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None]) -> None:
