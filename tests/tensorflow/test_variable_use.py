@@ -59,7 +59,7 @@ def test_writes_do_not_read_by_it(told: list[Any]) -> None:
 def test_a_variable_that_stands_for_another_one_has_its_handle(told: list[Any]) -> None:
     variable = tf.Variable([1.0, 2.0])
 
-    class Standing(BaseResourceVariable):  # type: ignore[misc]
+    class Standing(BaseResourceVariable):
         def __init__(self) -> None:
             self.other = variable
 
