@@ -82,7 +82,7 @@ _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|apos|#x?[0-9a-fA-F]{2,4});")
 _TAG = re.compile(r"</?(?:pre|code|span|div|samp|tt|td|li|br|p|b|i)\b[^<>]*>", re.IGNORECASE)
 _MARKS = " \t#>/*;|%"
 _FEWEST_LINES = 3
-_TF_NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
+_NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
 _QUOTATION = re.compile(r"`([^`]+)`|(?<![\w=(,])\"([^\"]+)\"")
@@ -162,7 +162,7 @@ _BREAKS = re.compile(
 
 _SEVERAL = re.compile(rf"(?<=\S\s)(?:{_BEGUN})")
 _CODE_BEHIND = re.compile(r'(File "[^"]+", line \d+, in [\w<>.]+) +(?=\S)')
-_OF_TF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
+_OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
 """Marks of comments and quotations, and the indentation of a page."""
 
@@ -216,7 +216,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
 
 
 def _from_notebook(raw: str) -> str:
-    found = _TF_NOTEBOOK_LINE.match(raw)
+    found = _NOTEBOOK_LINE.match(raw)
     if found is None:
         return raw
     try:
@@ -319,7 +319,7 @@ def _unglued(line: Line) -> Iterator[Line]:
 def _prefix_of(text: str) -> re.Pattern[str] | None:
     """What a logger that nobody knows, or who quotes it, puts before the lines of a traceback."""
     before, _, after = text.partition(_HEADER)
-    notebook = _OF_TF_NOTEBOOK.fullmatch(before)
+    notebook = _OF_NOTEBOOK.fullmatch(before)
     if notebook:
         return re.compile(re.escape(notebook[1]))
     is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))
