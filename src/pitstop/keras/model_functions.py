@@ -57,20 +57,22 @@ class ModelFunctions:
             traces = private.traces(function)
             if (counted := counted_draws.of(function)) is not None:
                 other = other or counted.doubt
-            if _SEEN.get(function) == traces:
-                self._note_draws(name, function)
-                continue
-            _SEEN[function] = traces
-            # One of a model that is made anew may have other values, as without an interruption.
-            saved = {} if _is_of_model(name) else self._saved.get(name, {})
-            known = _KNOWN.setdefault(function, dict(saved))
-            told = _in_words(name, function)
-            digests, _DRAWS[function] = look(function)
+            if _SEEN.get(function) != traces:
+                _SEEN[function] = traces
+                other = self._compare(name, function) or other
             self._note_draws(name, function)
-            for signature, digest in digests.items():
-                is_other = known.setdefault(signature, digest) != digest
-                if is_other and digest not in _of_equal_arguments(known, signature):
-                    other = _OTHER.format(told)
+        return other
+
+    def _compare(self, name: str, function: Any) -> str:
+        """Why a trace is not the one that was saved, or empty."""
+        # One of a model that is made anew may have other values, as without an interruption.
+        saved = {} if _is_of_model(name) else self._saved.get(name, {})
+        known, other = _KNOWN.setdefault(function, dict(saved)), ""
+        digests, _DRAWS[function] = look(function)
+        for signature, digest in digests.items():
+            is_other = known.setdefault(signature, digest) != digest
+            if is_other and digest not in _of_equal_arguments(known, signature):
+                other = _OTHER.format(_in_words(name, function))
         return other
 
     def _note_draws(self, name: str, function: Any) -> None:

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 from pitstop.tensorflow import counted_draws, private
 
@@ -20,11 +20,7 @@ def watch(model_class: type) -> None:
 
 def _make(name: str, original: Original, model: Any, /, *args: Any, **kwargs: Any) -> Any:
     made = original(model, *args, **kwargs)
-    _count(model, name)
+    with fenced(spoils=True):
+        for function in private.functions_behind(getattr(model, name)):
+            counted_draws.count(function)
     return made
-
-
-@observing(spoils=True)
-def _count(model: Any, name: str) -> None:
-    for function in private.functions_behind(getattr(model, name)):
-        counted_draws.count(function)

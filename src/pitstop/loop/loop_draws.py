@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original
 from pitstop.tensorflow import counted_draws, graph_digest, private, randomness
 from pitstop.tensorflow.function_draws import FunctionDraws
@@ -36,14 +36,11 @@ class LoopDraws(FunctionDraws):
     def _lead(self, original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
-        self._called(function)
+        with fenced(spoils=True):
+            self.begins(function)
         result = original(function, *args, **kwargs)
         self._look(function)
         return result
-
-    @observing(spoils=True)
-    def _called(self, function: Any) -> None:
-        self.begins(function)
 
     @observing(spoils=True)
     def _look(self, function: Any) -> None:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pitstop.engine import entropy
 from pitstop.engine.earlier_files import EARLIER, ReadBack
-from pitstop.engine.fence import FENCE, observing
+from pitstop.engine.fence import FENCE, fenced, observing
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.leaving import Refused, ending_threads
 from pitstop.engine.present_identity import identity_of_present_call
@@ -243,7 +243,9 @@ class Recorder:
 
     def _run(self, call: Call) -> tuple[Any, bool]:
         before = self._so_far(call)
-        self._count_draws(call)
+        with fenced(spoils=True):
+            if type(call) is FunctionCall:  # no closure, which a worker runs
+                self._draws.begins(call.owner)
         try:
             with self.traced.running(call):
                 result = call.run()
@@ -251,19 +253,11 @@ class Recorder:
             if self.loop is not None:
                 self.loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
             raise
-        self._note_draws(call)
+        with fenced(spoils=True):
+            for doubt in filter(None, map(self._draws.returned, call.functions())):
+                if self.loop is not None:
+                    self.loop.doubt(doubt)
         return result, before != self._so_far(call)
-
-    @observing(spoils=True)
-    def _count_draws(self, call: Call) -> None:
-        if type(call) is FunctionCall:  # no closure, which a worker runs
-            self._draws.begins(call.owner)
-
-    @observing(spoils=True)
-    def _note_draws(self, call: Call) -> None:
-        for doubt in filter(None, map(self._draws.returned, call.functions())):
-            if self.loop is not None:
-                self.loop.doubt(doubt)
 
     def _so_far(self, call: Call) -> tuple[int, int]:
         try:

@@ -29,7 +29,7 @@ from tensorflow.python.ops import (
 )
 from tensorflow.python.ops.parallel_for import control_flow_ops as parallel_loops
 
-from pitstop.engine.fence import FENCE
+from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.witness import place_on_stack
@@ -281,7 +281,7 @@ def watch() -> None:
 
 
 def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    draws = _OF.get(function)
+    draws = of(function)
     if draws is None:
         return original(function, *args, **kwargs)
     if draws.nested is None:
@@ -297,7 +297,7 @@ def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> An
 
 def _give_uncounted(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """The script may export what it gets, which a count that belongs to no object would hinder."""
-    draws = _OF.get(function)
+    draws = of(function)
     if draws is not None and draws.are_any:
         function = draws.uncounted(function)
     return original(function, *args, **kwargs)
@@ -347,13 +347,11 @@ def _draw(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    try:
+    with fenced(spoils=True):  # The script's code has made the arguments by now.
         given = signature.bind(*args, **kwargs).arguments
         counter = _counter(given.pop("seed", 0) or 0, given.pop("seed2", 0) or 0)
         if counter is not None:
             return _drawn(stateless, counter, given)
-    except Exception as error:  # noqa: BLE001 - ours: the script's code has made the arguments
-        FENCE.note("the count of a random op", error, spoils=True)
     return original(*args, **kwargs)
 
 
