@@ -1,12 +1,12 @@
 """Whether a training on this machine's device is restored exactly, and what saving it costs there.
 
-First each kind of training is drilled: killed and stopped, resumed, and compared with the run
-that nobody disturbed, bit for bit; with deterministic ops and without.  Then a state of each size
-is trained with and without Pitstop, in turn: the most memory of the device, and the time of a step.
+First a state of each size is trained with and without Pitstop, in turn: the most memory of the
+device, and the time of a step.  Then each kind of training is drilled: killed and stopped, resumed,
+and compared with the run that nobody disturbed, bit for bit; with deterministic ops and without.
 
 On a machine without a GPU it does the same on the CPU, and says so.  Ten minutes on a GPU.
 
-    python benchmarks/gpu.py [--megabytes 100 1000 10000] [--rounds N] [--every STEPS]
+    python benchmarks/gpu.py [--megabytes 100 1000 10000] [--rounds N] [--every STEPS] [--jobs N]
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TRAINING = (sys.executable, str(ROOT / "benchmarks/gpu_training.py"))
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
-KINDS = ("fit", "mixed", "loop")
+KINDS = ("fit", "mixed", "jit", "images", "attention", "loop")
 WARM_UP_STEPS = 10
 DEVICE = "from pitstop.tensorflow.devices import computed_with; print(computed_with()['device'])"
 
 
 def run(command: tuple[str, ...], folder: str, deterministic: bool = False) -> str:
     """What a command prints; its environment asks for deterministic ops or does not."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     environment.pop("TF_DETERMINISTIC_OPS", None)
     if deterministic:
         environment["TF_DETERMINISTIC_OPS"] = "1"
@@ -49,7 +51,7 @@ def drilled(kind: str, deterministic: bool) -> str:
         drill = (*PITSTOP, "drill", "--json", "--kills", "3", "--stops", "1", "--")
         found = json.loads(run((*drill, *TRAINING, kind), folder, deterministic))
     same = sum(each["identical"] for each in found["trials"])
-    return f"{same} of {len(found['interruptions'])}"
+    return f"{same} of {len(found['trials'])}"
 
 
 def trained(megabytes: int, every_steps: int) -> dict[str, Any]:
@@ -91,12 +93,18 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, nargs="+", default=[100, 1000, 10000])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--every", type=int, default=10, help="steps between two snapshots")
+    parser.add_argument("--jobs", type=int, default=1, help="drills at a time")
+    parser.add_argument("--only", choices=("costs", "drills"))
     options = parser.parse_args()
-    print(f"Device: {run((sys.executable, '-c', DEVICE), str(ROOT)).strip()}\n")
-    print("| training | identical, deterministic ops | identical, any ops |")
-    print("|---|---|---|")
-    for kind in KINDS:
-        print(f"| {kind} | {drilled(kind, True)} | {drilled(kind, False)} |", flush=True)
+    print(f"Device: {run((sys.executable, '-c', DEVICE), str(ROOT)).strip()}")
+    if options.only != "drills":
+        print_costs(options)
+    if options.only != "costs":
+        print_drills(options.jobs)
+
+
+def print_costs(options: argparse.Namespace) -> None:
+    """The table of memory and time."""
     print("\nLongest: of all steps, beyond the median of a step without Pitstop.\n")
     print(
         "| state, MB | peak, MB | with Pitstop | more | step, ms | with Pitstop | longest | with |"
@@ -104,6 +112,16 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for megabytes in options.megabytes:
         print(cost_row(megabytes, options.rounds, options.every), flush=True)
+
+
+def print_drills(jobs: int) -> None:
+    """The table of bits."""
+    print("\n| training | identical, deterministic ops | identical, any ops |")
+    print("|---|---|---|")
+    with ThreadPoolExecutor(jobs) as pool:
+        found = pool.map(lambda each: drilled(*each), product(KINDS, (True, False)))
+        for kind in KINDS:
+            print(f"| {kind} | {next(found)} | {next(found)} |", flush=True)
 
 
 if __name__ == "__main__":

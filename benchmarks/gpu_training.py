@@ -41,6 +41,56 @@ def convolutions() -> tuple[keras.Model, np.ndarray[Any, Any]]:
     return keras.Model(tokens, outputs), np.random.default_rng(1).integers(0, 100, (640, 64))
 
 
+def images() -> tuple[keras.Model, np.ndarray[Any, Any]]:
+    """The layers of a network for pictures, with pictures that are changed at random."""
+    pictures = keras.Input((32, 32, 3))
+    x = keras.layers.RandomFlip(seed=1)(pictures)
+    x = keras.layers.RandomTranslation(0.1, 0.1, seed=2)(x)
+    x = keras.layers.Conv2D(32, 3, padding="same", activation="relu")(x)
+    x = keras.layers.BatchNormalization()(x)
+    x = keras.layers.MaxPooling2D()(x)
+    x = keras.layers.SeparableConv2D(64, 3, padding="same", activation="relu")(x)
+    x = keras.layers.Conv2DTranspose(32, 3, strides=2, padding="same")(x)
+    x = keras.layers.UpSampling2D(2)(x)
+    x = keras.layers.AveragePooling2D(4)(x)
+    x = keras.layers.SpatialDropout2D(0.2)(x)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    return keras.Model(pictures, keras.layers.Dense(1)(x)), _normal((640, 32, 32, 3))
+
+
+def attention() -> tuple[keras.Model, np.ndarray[Any, Any]]:
+    """A block of a transformer, and a recurrent layer."""
+    sequence = keras.Input((32, 64))
+    x = keras.layers.MultiHeadAttention(4, 16, dropout=0.1)(sequence, sequence)
+    x = keras.layers.LayerNormalization()(keras.layers.Add()([sequence, x]))
+    x = keras.layers.Dense(128, activation="gelu")(x)
+    x = keras.layers.Bidirectional(keras.layers.GRU(16))(x)
+    return keras.Model(sequence, keras.layers.Dense(1)(x)), _normal((640, 32, 64))
+
+
+def activations() -> tuple[keras.Model, np.ndarray[Any, Any]]:
+    """A step whose activations take 800 MB and more."""
+    inputs = keras.Input((4,))
+    x = keras.layers.Dense(4096)(inputs)
+    for _ in range(12):  # each keeps 64 MiB
+        x = keras.layers.Activation("tanh")(x)
+    return keras.Model(inputs, keras.layers.Dense(1)(x)), _normal((8192, 4))
+
+
+def _normal(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(1).normal(size=shape).astype("float32")
+
+
+NETWORKS = {"images": images, "attention": attention, "activations": activations}
+
+
+def limit_memory(megabytes: int) -> None:
+    """Lets TensorFlow have no more than this of the first GPU."""
+    for device in tf.config.list_physical_devices("GPU")[:1]:
+        limit = tf.config.LogicalDeviceConfiguration(memory_limit=megabytes)
+        tf.config.set_logical_device_configuration(device, [limit])
+
+
 class Clock(keras.callbacks.Callback):
     """When each step ended."""
 
@@ -80,25 +130,32 @@ def peak_bytes() -> int:
 def main() -> None:
     """Trains."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("kind", choices=("dense", "fit", "mixed", "loop"))
+    parser.add_argument("kind", choices=("dense", "fit", "mixed", "jit", "loop", *NETWORKS))
     parser.add_argument("--megabytes", type=int, default=80)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--limit", type=int, help="megabytes that TensorFlow may have of the GPU")
     options = parser.parse_args()
+    if options.limit:
+        limit_memory(options.limit)
     keras.utils.set_random_seed(1)
     if options.kind == "mixed":
         keras.mixed_precision.set_global_policy("mixed_float16")
-    model, x = dense(options.megabytes) if options.kind == "dense" else convolutions()
+    network = NETWORKS.get(options.kind, convolutions)
+    model, x = dense(options.megabytes) if options.kind == "dense" else network()
     clock = Clock()
+    losses: list[float] = []
     if options.kind == "loop":
         train_in_a_loop(model, x, options.steps)
     else:
-        model.compile("adam", "mse")
-        targets = x if options.kind == "dense" else x[:, :1].astype("float32")
-        data = tf.data.Dataset.from_tensor_slices((x, targets)).shuffle(640, seed=1)
-        batches = data.repeat().batch(BATCH).take(options.steps)
-        model.fit(batches, verbose=0, callbacks=[clock])
+        model.compile("adam", "mse", jit_compile=True if options.kind == "jit" else "auto")
+        targets = x if options.kind == "dense" else x.reshape(len(x), -1)[:, :1].astype("float32")
+        batch = len(x) // 2 if options.kind == "activations" else BATCH
+        data = tf.data.Dataset.from_tensor_slices((x, targets))
+        batches = data.repeat().shuffle(640, seed=1).batch(batch).take(options.steps)
+        losses = model.fit(batches, verbose=0, callbacks=[clock]).history["loss"]
     milliseconds = [round(each * 1e3, 2) for each in np.diff(clock.ends)]
-    print(json.dumps({"peak_bytes": peak_bytes(), "milliseconds": milliseconds}))
+    found = {"peak_bytes": peak_bytes(), "losses": losses, "milliseconds": milliseconds}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ CASES = (
     "in_a_callback",
     "in_train_step",
     "in_an_eager_op",
+    "in_an_op_of_a_graph",
     "in_a_generator",
     "in_the_input",
     "chained",
@@ -122,7 +123,8 @@ def printed_by(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 def without_addresses(text: str) -> str:
-    """Generated files and objects have another name in each process."""
+    """Generated files, objects and functions have another name in each process."""
+    text = re.sub(r"(?<=\[Op:__inference_)(\w+)_\d+(?=\])", r"\1", text)
     text = re.sub(r"__autograph_generated_file\w+", "__autograph_generated_file", text)
     return re.sub(r"0x[0-9a-f]+", "0x", text)
 
@@ -134,7 +136,9 @@ def test_the_traceback_is_the_same(outcome: Outcome, case: str) -> None:
     assert str(PACKAGE) not in outcome.instrumented[case]
 
 
-@pytest.mark.parametrize("case", CASES)
+# TensorFlow gives one of its own frames another line than instruction; the interpreter prints the
+# one, the module `traceback` the other.
+@pytest.mark.parametrize("case", [case for case in CASES if case != "in_an_op_of_a_graph"])
 def test_every_error_is_reported_as_it_is_printed(outcome: Outcome, case: str) -> None:
     report = outcome.report_of(case)
     assert without_addresses(report.traceback) in outcome.instrumented[case]
@@ -153,6 +157,7 @@ def line_of(text: str) -> int:
         ("in_train_step", 'raise RuntimeError("in train_step")', "train_step", ""),
         ("in_a_generator", 'raise KeyError("in a generator")', "batches", ""),
         ("in_an_eager_op", "tf.debugging.assert_equal", "train_step", ""),
+        ("in_an_op_of_a_graph", "compiled(Graph()).fit", "in_an_op_of_a_graph", ""),
         ("chained", 'raise OSError("because of it")', "chained", ""),
         ("while_handling", 'raise LookupError("on the way")', "while_handling", ""),
         ("outside_of_fit", 'int("outside of fit")', "outside_of_fit", ""),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
 import pytest
 
-from pitstop.keras.variable_paths import VariablePaths
+from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -55,3 +56,26 @@ def test_garbage_is_not_collected_for_variables_of_the_model(
     monkeypatch.setattr(gc, "collect", lambda: calls.append(1))
     paths.free_unheld()
     assert calls == []
+
+
+class OnGpu:
+    """A value in the memory of a device, whose place is not known."""
+
+    device = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+    def __init__(self, values: list[float]) -> None:
+        self.shape = (len(values),)
+        self._values = np.array(values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return self._values
+
+
+def test_a_value_on_a_device_has_changed_if_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"0 same": [1.0, 1.0], "1 other": [1.0, 1.0], "2 longer": [1.0, 1.0]}
+    monkeypatch.setattr(
+        OtherVariables, "_held", lambda _: {name: OnGpu(value) for name, value in values.items()}
+    )
+    others = OtherVariables(lambda _: "")
+    values |= {"1 other": [1.0, 2.0], "2 longer": [1.0, 1.0, 1.0], "3 new": [1.0]}
+    assert others.changed() == ["other", "longer", "new"]

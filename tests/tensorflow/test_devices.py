@@ -36,11 +36,16 @@ def test_any_ops_on_a_gpu_are_not_repeatable() -> None:
     assert "--deterministic" in level.reason
 
 
-def test_deterministic_ops_on_a_gpu_are_not_called_exact_before_it_was_measured() -> None:
-    level = devices.level_on(["GPU"], deterministic=True)
+def test_deterministic_ops_on_a_gpu_are_exact() -> None:
+    assert devices.level_on(["GPU"], deterministic=True) is None
+
+
+@pytest.mark.parametrize("kinds", [["GPU", "GPU"], ["TPU"], ["GPU", "TPU"]])
+def test_other_devices_are_not_called_exact_before_they_were_measured(kinds: list[str]) -> None:
+    level = devices.level_on(kinds, deterministic=True)
     assert level is not None
     assert level.level == "not_exact"
-    assert "--deterministic" not in level.reason
+    assert "never tested" in level.reason
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -145,10 +145,18 @@ class _Autoload:
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self._supervisor())
         from pitstop.replay import install
-        from pitstop.tensorflow import buffers, cache_locks, private, randomness, variables
+        from pitstop.tensorflow import (
+            buffers,
+            cache_locks,
+            node_tracebacks,
+            private,
+            randomness,
+            variables,
+        )
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
+            node_tracebacks.leave_out_ours()
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
             stages.watch()

@@ -4,6 +4,8 @@ import gc
 import weakref
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop.engine import reachable
 from pitstop.engine.fence import observing
 from pitstop.engine.present_identity import names_on_stack
@@ -71,7 +73,8 @@ class VariablePaths:
 class OtherVariables:
     """Those of a notebook's process, which are not saved: they may be of other trainings.
 
-    A change shows by its place in memory: TensorFlow writes elsewhere while the old value is held.
+    A change shows by the place in memory: TensorFlow writes elsewhere while the old value is held.
+    On a device, whose places are not known, it shows by the value.
     """
 
     def __init__(self, path_of: PathOf) -> None:
@@ -82,14 +85,18 @@ class OtherVariables:
         return [
             name.partition(" ")[2]
             for name, value in self._held().items()
-            if name not in self._before or _place(value) != _place(self._before[name])
+            if name not in self._before or _differs(value, self._before[name])
         ]
 
     def _held(self) -> dict[str, Any]:
         return REGISTRY.others(self._path_of) if REGISTRY.only_owned else {}
 
 
+def _differs(value: Any, before: Any) -> bool:
+    if "CPU" in value.device:
+        return _place(value) != _place(before)
+    return value.shape != before.shape or not bool(tf.reduce_all(tf.equal(value, before)))
+
+
 def _place(value: Any) -> object:
-    # On a device, where no training is called exact, a look would be a copy.
-    is_near = "CPU" in value.device
-    return private.as_numpy(value).__array_interface__["data"][0] if is_near else None
+    return private.as_numpy(value).__array_interface__["data"][0]

@@ -14,15 +14,13 @@ from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private
 
 _CPU = "CPU"
+_MEASURED = ["GPU"]
+"""With deterministic ops, one of these gives the same bits (docs/benchmarks.md)."""
 
 
 def accelerators() -> dict[str, str]:
     """By kind ("GPU"), the models that this process may use, and how many of each."""
-    models = Counter(
-        (device.device_type, _model(device))
-        for device in tf.config.get_visible_devices()
-        if device.device_type != _CPU
-    )
+    models = Counter((device.device_type, _model(device)) for device in _visible_devices())
     by_kind: dict[str, list[str]] = {}
     for (kind, model), count in sorted(models.items()):
         by_kind.setdefault(kind, []).append(f"{count} x {model}")
@@ -60,24 +58,30 @@ def level_of_process(session: Session | None = None) -> Exactness | None:
     """What keeps any training of this process from being exact; None where nothing does."""
     members = level_of_members(session.snapshots.lockstep if session is not None else None)
     altered = _MIXED if session is not None and session.settings.mixed_precision else None
-    return members or altered or level_on([*accelerators()], private.deterministic_ops())
+    kinds = [each.device_type for each in _visible_devices()]
+    return members or altered or level_on(kinds, private.deterministic_ops())
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
-    """The level of a training on accelerators of these kinds; None for a CPU.
+    """What keeps a training on these accelerators from being exact, or None.
 
     `deterministic`: only ops that give the same bits each time are used.
     """
-    if not kinds:
+    if not kinds or (deterministic and list(kinds) == _MEASURED):
         return None
-    device = " and ".join(kinds)
+    counts = Counter(kinds).items()
+    device = " and ".join(kind if count == 1 else f"{count} {kind}s" for kind, count in counts)
     if deterministic:
-        return not_exact(f"restored exactly; whether a {device} repeats it was never tested")
+        return not_exact(f"restored exactly; whether {device} repeat it was never tested")
     return not_exact(
         f"restored exactly; not repeatable on this device ({device}), where sums have no fixed "
         "order: use `pitstop run --deterministic`, or "
         "tf.config.experimental.enable_op_determinism()"
     )
+
+
+def _visible_devices() -> list[tf.config.PhysicalDevice]:
+    return [each for each in tf.config.get_visible_devices() if each.device_type != _CPU]
 
 
 def _model(device: tf.config.PhysicalDevice) -> str:

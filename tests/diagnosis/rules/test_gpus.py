@@ -8,11 +8,15 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.diagnosis.evidence import FlightRecord
+from pitstop.events import TrainerConnected
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import (
+    CONNECTED,
     FINISHED,
+    STARTED,
     Case,
     as_parameters,
+    attempt_of,
     check,
     completed,
     exited,
@@ -44,7 +48,41 @@ CASES: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+TF = "OpError Exception BaseException"
+ON_A_GPU = replace(CONNECTED, versions={"device": "1 x NVIDIA H100 80GB HBM3, TensorFloat-32"})
+ON_A_CPU = replace(CONNECTED, versions={"device": "CPU"})
+NOT_NAMED = (
+    "Graph execution error:\n\nDetected at node model/tanh/Tanh defined at (most recent call last):"
+    '\n  File "train.py", line 5, in <module>\n\nfailed to allocate memory\n'
+    "\t [[{{node model/tanh/Tanh}}]]\nHint: If you want to see a list of tensors when OOM "
+    "happens, add report_tensor_allocations_upon_oom to RunOptions. [Op:__inference_step_957]"
+)
+BY_XLA = (
+    "Graph execution error:\n\nDetected at node StatefulPartitionedCall\n"
+    "Out of memory while trying to allocate 4B.\n\t [[{{node StatefulPartitionedCall}}]]"
+)
+OF_THE_HOST = "OOM when allocating tensor with shape[900000] and type float by allocator mklcpu"
+
+
+def refused(connected: TrainerConnected, message: str) -> Evidence:
+    return attempt_of(
+        STARTED,
+        connected,
+        raised("tensorflow.errors.ResourceExhaustedError", message, TF),
+        exited(1),
+        state="failed",
+    )
+
+
+MEMORY: list[Case] = [
+    ("memory for an op, no device named", refused(ON_A_GPU, NOT_NAMED), "gpu_oom"),
+    ("memory for XLA, no device named", refused(ON_A_GPU, BY_XLA), "gpu_oom"),
+    ("memory of the host", refused(ON_A_GPU, OF_THE_HOST), "host_alloc_failure"),
+    ("no GPU is used", refused(ON_A_CPU, NOT_NAMED), "host_alloc_failure"),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters([*CASES, *MEMORY]))
 def test_cause(evidence: Evidence, cause: CauseId) -> None:
     check(evidence, cause)
 

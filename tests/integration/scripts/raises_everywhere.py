@@ -34,6 +34,12 @@ class Eager(Model):
         tf.debugging.assert_equal(1, 2, "in an op")
 
 
+class Graph(Model):
+    def train_step(self, data):
+        rows = tf.gather(tf.zeros(3), tf.cast(data[0], tf.int32) + 7)
+        return {"loss": tf.reduce_sum(rows)}
+
+
 def compiled(model, **settings):
     model.compile(optimizer="sgd", loss="mse", **settings)
     return model
@@ -53,6 +59,10 @@ def in_train_step():
 
 def in_an_eager_op():
     compiled(Eager(), run_eagerly=True).fit(ROWS, ROWS[:, :1], verbose=0)
+
+
+def in_an_op_of_a_graph():
+    compiled(Graph()).fit(ROWS, ROWS[:, :1], verbose=0)
 
 
 def in_a_generator():
@@ -90,6 +100,7 @@ CASES = [
     in_a_callback,
     in_train_step,
     in_an_eager_op,
+    in_an_op_of_a_graph,
     in_a_generator,
     in_the_input,
     chained,

@@ -1,6 +1,7 @@
 """Exceptions that left the script, and exit codes that it chose."""
 
 import re
+from dataclasses import replace
 
 from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.evidence import Evidence
@@ -10,7 +11,7 @@ from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
-from pitstop.diagnosis.signatures.tables import Signature, classify, remedies
+from pitstop.diagnosis.signatures.tables import BY_NAME, Signature, classify, remedies
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, ScriptEnded, TrainerConnected
 
@@ -18,6 +19,9 @@ _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handl
 
 _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 """What `--on-bad-record skip` passes over."""
+_CPU = "CPU"
+_OF_HOST = re.compile(r"device:CPU|by allocator (?:mkl)?cpu")
+_NO_DEVICE_NAMED = 0.85
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
 _WATCHDOG = re.compile(r"(?ms)^Timeout \((?P<time>[\d:.]+)\)!$.*call first\):$(?P<stack>.*)")
@@ -44,7 +48,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         by_script = bool(raised.message) and raised.name == "KeyboardInterrupt"
         name = "raised_keyboard_interrupt" if by_script else "keyboard_interrupt"
         return tell(name, seen, at=_at(evidence, raised), place=raised.place)
-    known = classify(raised) or _of_cause(raised)
+    known = _on_its_device(classify(raised) or _of_cause(raised), raised, evidence)
     row = known or _own_code(raised)
     limits = ((name, evidence.limit(name)) for name in row.limit.split())
     seen += [
@@ -67,6 +71,16 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
             *((ADVICE["hidden_failure"],) if evidence.exit_code == 0 else ()),
         ),
     )
+
+
+def _on_its_device(row: Signature | None, raised: Raised, evidence: Evidence) -> Signature | None:
+    """Of memory that was refused, TensorFlow mostly names no device; where there is a GPU, its."""
+    connected = evidence.last(TrainerConnected)
+    device = connected.versions.get("device", _CPU) if connected else _CPU
+    may_be = row is not None and row.cause == "host_alloc_failure" and device != _CPU
+    if not may_be or raised.name != "ResourceExhaustedError" or _OF_HOST.search(raised.message):
+        return row
+    return replace(BY_NAME["gpu_memory"], confidence=_NO_DEVICE_NAMED)
 
 
 def _of_cause(raised: Raised) -> Signature | None:
