@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from rich.markdown import Markdown
 
 from pitstop.cli.commands import cli
-from pitstop.cli.run import TOPICS, run
+from pitstop.cli.grouped_command import topics
+from pitstop.cli.run import run
 from pitstop.diagnosis import CAUSES
 from pitstop.diagnosis.wording import section
 from tests.source_tree import ROOT
@@ -45,7 +46,7 @@ def test_an_unknown_cause_is_refused_with_the_known_ones() -> None:
 
 
 def test_every_option_of_run_stands_under_one_heading() -> None:
-    listed = [name for names in TOPICS.values() for name in names.split()]
+    listed = [f"--{name}" for texts in topics().values() for name in texts]
     offered = [max(each.opts, key=len) for each in run.params if not getattr(each, "hidden", False)]
     assert sorted(listed) == sorted({*offered, "--help"} - {"command"})
 
@@ -55,7 +56,7 @@ def test_the_help_shows_the_common_options_only() -> None:
     whole = CliRunner().invoke(cli, ["run", "--help-all"]).output
     assert "--max-time" in short
     assert "--kill-after" not in short
-    assert all(name in whole for names in TOPICS.values() for name in names.split())
+    assert all(f"--{name}" in whole for texts in topics().values() for name in texts)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,7 +1,7 @@
 """Options in groups: one value of a command for several, and headings in its help."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -11,25 +11,46 @@ from pitstop.cli import policy_file
 from pitstop.cli.echo import tell
 
 
-class GroupedCommand(click.Command):
-    """A command whose options stand under headings in its help.
+@functools.cache
+def topics() -> dict[str, dict[str, str]]:
+    """The options of `pitstop run` and their help, by the heading under which they stand."""
+    import tomllib  # where help is shown
 
-    `topics` has the names of options by heading, in one text.  `--help` shows the first, the common
-    ones, `--help-all` the others too.
+    return tomllib.loads(Path(__file__).with_name("run_options.toml").read_text(encoding="utf-8"))
+
+
+class _Option(click.Option):
+    """An option of `pitstop run`; its help is read where it is shown."""
+
+    @property
+    def help(self) -> str | None:
+        name = max(self.opts, key=len).removeprefix("--")
+        return next((texts[name] for texts in topics().values() if name in texts), None)
+
+    @help.setter
+    def help(self, _: str | None) -> None:
+        return
+
+
+option = functools.partial(click.option, cls=_Option)
+
+
+class GroupedCommand(click.Command):
+    """A command whose options stand under the headings of `topics` in its help.
+
+    `--help` shows the first heading, the common ones, `--help-all` the others too.
     """
 
-    def __init__(self, *arguments: Any, topics: Mapping[str, str], **given: Any) -> None:
+    def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
-        self._topics = topics
         self._shows_all = False
         self.params.append(
-            click.Option(
+            _Option(
                 ["--help-all"],
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
                 callback=self._show_all,
-                help="Show all options and exit.",
             )
         )
 
@@ -47,10 +68,10 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         records = {max(each.opts, key=len): each.get_help_record(ctx) for each in options}
-        topics = list(self._topics.items())
-        for title, names in topics if self._shows_all else topics[:1]:
+        found = list(topics().items())
+        for title, texts in found if self._shows_all else found[:1]:
             with formatter.section(title):
-                formatter.write_dl([record for name in names.split() if (record := records[name])])
+                formatter.write_dl([record for name in texts if (record := records[f"--{name}"])])
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ import click
 
 from pitstop.cli import policy_file, reports, run_options
 from pitstop.cli.echo import tell
-from pitstop.cli.grouped_command import GroupedCommand
+from pitstop.cli.grouped_command import GroupedCommand, option
 from pitstop.cli.places import PLACE, folder_of_slurm_task
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.errors import UserError
@@ -41,73 +41,22 @@ _NO_FAILURES = frozenset(
     {"completed_normally", "stop_requested", "user_interrupt", "early_stopping_or_callback_stop"}
 )
 
-TOPICS = {
-    "Common options": "--run-dir --new --every --keep --max-time --stop-when --restarts --help "
-    "--help-all",
-    "The run": "--local-dir --cluster --from --take --force --deterministic --input --flight "
-    "--no-status-line --dry-run",
-    "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure "
-    "--stopped-code",
-    "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
-    "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom --on-bad-record",
-}
 
-
-@click.command(cls=GroupedCommand, topics=TOPICS, context_settings=_CONTEXT, epilog=_EXIT_CODES)
-@click.option(
-    "--run-dir",
-    type=PLACE,
-    help="Folder of the run, or URL of its mirror, such as s3://bucket/runs/cnn.  [default: the "
-    "run of the same command under runs/, or else a new one: runs/<script name>, runs/<script "
-    "name>-2, ...]",
-)
-@click.option(
-    "--local-dir",
-    type=click.Path(path_type=Path),
-    help="Local folder of the run if --run-dir is a URL.  [default: runs/<last part of the URL>]",
-)
-@click.option("--new", is_flag=True, help="Rename an existing run (DIR.1, ...) and start over.")
+@click.command(cls=GroupedCommand, context_settings=_CONTEXT, epilog=_EXIT_CODES)
+@option("--run-dir", type=PLACE)
+@option("--local-dir", type=click.Path(path_type=Path))
+@option("--new", is_flag=True)
 @run_options.training_options
-@click.option(
-    "--grace",
-    type=SECONDS,
-    default=30.0,
-    help="Maximum time to wait for the current step after a stop request.  [default: 30s]",
-)
-@click.option(
-    "--max-time",
-    type=SECONDS,
-    help="Save and stop before this time has passed: 3h50m.  [default: until the end of the "
-    "Slurm job; 0: no limit]",
-)
-@click.option(
-    "--stop-when",
-    type=CONDITION,
-    default="",
-    help="Save and stop when the metrics of an epoch meet this condition: 'val_loss < 0.02', "
-    "'plateau(val_loss, 5)', 'nan(loss) or diverges(loss, 3)'.",
-)
-@click.option(
-    "--cluster",
-    type=click.Choice(("auto", "slurm")),
-    default="auto",
-    help="Source of the cluster's description: TF_CONFIG, or the Slurm step, in which each task "
-    "is a worker.  [default: auto, TF_CONFIG if it is set]",
-)
-@click.option(
-    "--stopped-code",
-    type=click.IntRange(1, 255),
-    default=EXIT_STOPPED,
-    help="Exit code of a stopped run, for a scheduler that retries after certain codes only.  "
-    "[default: 75]",
-)
+@option("--grace", type=SECONDS, default=30.0)
+@option("--max-time", type=SECONDS)
+@option("--stop-when", type=CONDITION, default="")
+@option("--cluster", type=click.Choice(("auto", "slurm")), default="auto")
+@option("--stopped-code", type=click.IntRange(1, 255), default=EXIT_STOPPED)
 @run_options.stop_options
 @run_options.retention_options
 @run_options.supervision_options
-@click.option("--no-status-line", is_flag=True, help="Do not show the status line.")
-@click.option(
-    "--dry-run", is_flag=True, help="Start nothing: show the run, and what follows each failure."
-)
+@option("--no-status-line", is_flag=True)
+@option("--dry-run", is_flag=True)
 @click.option("--launcher-pid", type=int, default=0, hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
