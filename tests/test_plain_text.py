@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.plain_text import plain, plain_line, plain_tree
+from pitstop.plain_text import json_text, plain, plain_line
 
 
 @pytest.mark.parametrize(
@@ -39,4 +41,4 @@ def test_nothing_that_is_obeyed_remains(text: str) -> None:
 
 def test_names_and_values_of_a_tree_are_plain() -> None:
     value = {"a\x1b[2J": ["\x07b", 1, None, {"c": "\x1b[31md"}]}
-    assert plain_tree(value) == {"a": ["b", 1, None, {"c": "d"}]}
+    assert json.loads(json_text(value)) == {"a": ["b", 1, None, {"c": "d"}]}

@@ -1,6 +1,7 @@
 """Text made fit to be shown, without what a terminal would obey; a line for the user."""
 
 import contextlib
+import json
 import math
 import re
 import sys
@@ -36,14 +37,19 @@ def plain_line(text: str) -> str:
     return " ".join(plain(text).split("\n"))
 
 
-def plain_tree(value: JsonValue) -> JsonValue:
+def json_text(value: JsonValue, indent: int | None = 2) -> str:
+    """Strict JSON for users and programs: plain texts, and null for numbers that JSON lacks."""
+    return json.dumps(_printable(value), indent=indent, allow_nan=False)
+
+
+def _printable(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
-        return {plain(key): plain_tree(item) for key, item in value.items()}
+        return {plain(key): _printable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_tree(item) for item in value]
-    return value
+        return [_printable(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain_record(record: T) -> T:
@@ -59,14 +65,6 @@ def _plain_value(value: object) -> object:
     if type(value) is tuple:
         return tuple(map(_plain_value, value))
     return value
-
-
-def strict(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return {key: strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 PREFIX = "pitstop: "

@@ -12,6 +12,7 @@ from rich.console import Console
 from pitstop.comparison import Comparison, compare_runs
 from pitstop.comparison.difference import TensorDifference
 from pitstop.comparison.record import Saved
+from pitstop.plain_text import json_text
 from pitstop.report import comparison
 from tests.comparison.runs import records, run, saved
 
@@ -83,7 +84,7 @@ def test_one_line(b: object, text: str) -> None:
 
 def test_json_is_strict_and_whole() -> None:
     found = compare_runs(A, run("b", records(12, 1, {3: float("nan")})))
-    record = json.loads(json.dumps(comparison.to_json(found), allow_nan=False))
+    record = json.loads(json_text(comparison.to_json(found)))
     assert record["same"] is False
     assert record["step"]["loss_a"] == 0.5
     assert record["step"]["loss_b"] is None

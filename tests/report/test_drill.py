@@ -9,6 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from pitstop.drill import Drill
+from pitstop.plain_text import json_text
 from pitstop.report import drill as report
 from tests.drill.samples import AFTER_RESUME, EXACT, TWICE, UNSEEDED, WHOLE, drill, trial
 
@@ -58,7 +59,9 @@ def test_a_failed_resume() -> None:
 
 
 def test_json() -> None:
-    record = json.loads(report.render(drill(trial(EXACT), trial(AFTER_RESUME), again=WHOLE)))
+    record = json.loads(
+        json_text(report.to_json(drill(trial(EXACT), trial(AFTER_RESUME), again=WHOLE)))
+    )
     assert record["verdict"] == "not_exact"
     assert [each["identical"] for each in record["trials"]] == [True, False]
     assert record["trials"][1]["comparison"]["step"]["step"] == 7

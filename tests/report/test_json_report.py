@@ -6,7 +6,7 @@ import json
 import math
 from typing import NoReturn
 
-from pitstop.plain_text import strict
+from pitstop.plain_text import json_text
 from pitstop.report.files import FORMS
 from tests.report.samples import REPORT, RUNNING, whole
 
@@ -45,4 +45,5 @@ def test_a_running_run_has_no_cause() -> None:
 
 def test_numbers_that_json_lacks_become_null() -> None:
     value = {"a": [math.nan, 1.5], "b": (math.inf, "nan"), "c": -math.inf}
-    assert strict(value) == {"a": [None, 1.5], "b": [None, "nan"], "c": None}
+    found = json.loads(json_text(value))
+    assert found == {"a": [None, 1.5], "b": [None, "nan"], "c": None}

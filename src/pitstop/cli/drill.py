@@ -9,7 +9,7 @@ from rich.console import Console
 from pitstop.cli.echo import tell_json
 from pitstop.drill import DrillRequest, DrillVerdict, run_drill
 from pitstop.drill.runner import make_folder
-from pitstop.plain_text import say
+from pitstop.plain_text import json_text, say
 from pitstop.report import drill as report
 from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.processes.process import find_program
@@ -76,7 +76,7 @@ def drill(
     say("all runs use this folder and overwrite each other's files.")
     request = DrillRequest(command, kills, stops, steps, seed)
     found = run_drill(request, folder, say)
-    folder.save(report.render(found))
+    folder.save(json_text(report.to_json(found)) + "\n")
     if as_json:
         tell_json(report.to_json(found))
     else:

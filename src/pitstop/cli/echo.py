@@ -1,11 +1,9 @@
 """The output of a command; escape sequences in texts of others have no effect."""
 
-import json
-
 import click
 
 from pitstop.events import JsonValue
-from pitstop.plain_text import plain, plain_tree, strict
+from pitstop.plain_text import json_text, plain
 
 
 def tell(text: str) -> None:
@@ -13,4 +11,4 @@ def tell(text: str) -> None:
 
 
 def tell_json(value: JsonValue, indent: int | None = 2) -> None:
-    click.echo(json.dumps(strict(plain_tree(value)), indent=indent, allow_nan=False))
+    click.echo(json_text(value, indent))

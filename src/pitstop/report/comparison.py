@@ -9,7 +9,6 @@ from rich.text import Text
 
 from pitstop.comparison import difference
 from pitstop.events import JsonValue
-from pitstop.plain_text import strict
 from pitstop.report.terminal import PlainText, grid, listed
 
 _MOST_LISTED = 8
@@ -20,9 +19,8 @@ _COVERS = (
 
 
 def to_json(found: difference.Comparison) -> dict[str, JsonValue]:
-    """The comparison as one strict JSON object; numbers that JSON lacks are null."""
-    parts: dict[str, JsonValue] = strict(asdict(found))
-    return {"same": found.same, "lengths_differ": found.lengths_differ, **parts}
+    """The comparison as one object; it may hold numbers that JSON lacks, see `json_text`."""
+    return {"same": found.same, "lengths_differ": found.lengths_differ, **asdict(found)}
 
 
 def show(found: difference.Comparison, console: Console) -> None:

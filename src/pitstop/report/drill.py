@@ -1,6 +1,5 @@
 """A drill, for a terminal and for programs."""
 
-import json
 from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
@@ -26,10 +25,6 @@ def to_json(drill: Drill) -> dict[str, JsonValue]:
         "trials": [_trial_json(trial) for trial in drill.trials],
         "repetition": None if again is None else comparison.to_json(again),
     }
-
-
-def render(drill: Drill) -> str:
-    return json.dumps(to_json(drill), indent=2, allow_nan=False) + "\n"
 
 
 def show(drill: Drill, console: Console) -> None:

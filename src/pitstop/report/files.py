@@ -1,13 +1,12 @@
 """The reports that lie beside the records of each attempt."""
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pitstop import journal
 from pitstop.events import AttemptEnded
-from pitstop.plain_text import plain_tree, strict
+from pitstop.plain_text import json_text
 from pitstop.report import markdown, page
 from pitstop.report.why import WhyReport, why_each
 from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE
@@ -15,12 +14,8 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE
 PAGE = "report.html"
 
 
-def _json(report: WhyReport) -> str:
-    return json.dumps(strict(plain_tree(report.to_json())), indent=2, allow_nan=False) + "\n"
-
-
 FORMS: Mapping[str, Callable[[WhyReport], str]] = {
-    "report.json": _json,
+    "report.json": lambda report: json_text(report.to_json()) + "\n",
     "report.md": markdown.render,
     PAGE: page.render,
 }
