@@ -50,7 +50,7 @@ def test_a_command_that_is_not_kept_whole_is_run_again_as_it_is_named_once_more(
 ) -> None:
     folder = open_or_create(tmp_path / "run", _COMMAND, tmp_path)
     with pytest.raises(UserError, match="contains a secret"):
-        script_of(folder, 1, tmp_path / "log")
+        script_of(folder, 1)
     with pytest.raises(UserError, match="not the run's command"):
-        script_of(folder, 1, tmp_path / "log", [*_COMMAND, "--more"])
-    assert script_of(folder, 1, tmp_path / "log", _COMMAND).command == tuple(_COMMAND)
+        script_of(folder, 1, [*_COMMAND, "--more"])
+    assert script_of(folder, 1, _COMMAND).command == tuple(_COMMAND)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -129,11 +128,8 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
             f"Checkpoint {source.name} belongs to a recorded loop, whose models have no names.",
             "Use `--to safetensors`, or name the models in pitstop.start (see docs/loops.md).",
         )
-    with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
-        log = Path(scratch) / "output.log"
-        settings = Settings(export_to=request.format.value, export_path=str(partial))
-        attempt = source.manifest.info.attempt
-        script = host.script_of(request.folder, attempt, log, request.command)
-        outcome = Host(settings, Path(scratch), source).run(script)
-        if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
-            raise host.failure(outcome, log, _REMEDY)
+    settings = Settings(export_to=request.format.value, export_path=str(partial))
+    script = host.script_of(request.folder, source.manifest.info.attempt, request.command)
+    outcome = Host(settings, source).run(script)
+    if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
+        raise host.failure(outcome, _REMEDY)

@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -109,7 +110,7 @@ _TAIL_LINES = 20
 
 
 class Script(Frozen):
-    """What is run; the environment is without our variables, and the log gets what it prints.
+    """What is run; the environment is without our variables.
 
     `launched`: instrumented from outside; else it asks for a supervisor itself, and variables are
     numbered from there on.
@@ -118,22 +119,23 @@ class Script(Frozen):
     command: Sequence[str]
     cwd: Path
     environment: Mapping[str, str]
-    log: Path
     launched: bool = True
 
 
 @dataclass
 class Outcome:
+    """How it ended; `output`: the last lines that it printed."""
+
     events: list[Event] = field(default_factory=list)
     exit_code: int = 0
+    output: str = ""
 
 
 class Host:
     """In the place of a supervisor: welcomes one process, and gives it saved states."""
 
-    def __init__(self, settings: Settings, scratch: Path, source: Source | None = None) -> None:
+    def __init__(self, settings: Settings, source: Source | None = None) -> None:
         self._settings = settings
-        self._scratch = scratch
         self._source = source
         self._outcome = Outcome()
         self._event_loop = EventLoop()
@@ -142,14 +144,16 @@ class Host:
 
     def run(self, script: Script) -> Outcome:
         """Runs the script to its end; raises `EnvironmentFault`, or a `UserError`."""
-        (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-"))
+            (Path(folder) / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
+            log = Path(folder) / "output.log"
             control = stack.enter_context(closing(ControlSocket.open("export")))
             beacon = stack.enter_context(closing(Beacon.create()))
-            welcome = Welcome(PROTOCOL, str(self._scratch), _ATTEMPT, self._settings, -1, points=())
+            welcome = Welcome(PROTOCOL, folder, _ATTEMPT, self._settings, -1, points=())
             self._trainer_slot = TrainerSlot(self._event_loop, welcome, beacon.fd)
             stack.enter_context(closing(ClientReception(self._event_loop, control, RequestDesk())))
-            child = _start(script, str(control.path))
+            child = _start(script, str(control.path), log)
             stack.callback(_end, child)
             exit_file = stack.enter_context(os.fdopen(os.pidfd_open(child.pid), "rb", 0))
             self._event_loop.watch(exit_file, self._on_exit)
@@ -157,6 +161,8 @@ class Host:
                 self._handle(self._event_loop.turn(_TURN_SECONDS))
             self._handle(self._trainer_slot.drain())
             self._outcome.exit_code = child.wait()
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            self._outcome.output = "\n".join(lines[-_TAIL_LINES:])
         return self._outcome
 
     def _handle(self, happened: Iterable[Occurrence]) -> None:
@@ -191,19 +197,19 @@ class Host:
         self._ended = True
 
 
-def _start(script: Script, socket_path: str) -> subprocess.Popen[bytes]:
+def _start(script: Script, socket_path: str, log: Path) -> subprocess.Popen[bytes]:
     environment = {**script.environment, ENV_COMPANION: socket_path}
     environment.pop(ENV_SOCKET, None)
     if script.launched:
         environment = process.instrumented_environment(script.environment, socket_path)
     try:
-        with script.log.open("wb") as log:
+        with log.open("wb") as output:
             return subprocess.Popen(
                 list(script.command),
                 cwd=script.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -216,7 +222,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
+def script_of(folder: RunFolder, attempt: int, command: Sequence[str] = ()) -> Script:
     """The run's command as an attempt started it, with its secrets; raises a `UserError`."""
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
@@ -232,7 +238,7 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
     launched = next((each.launched for each in started), True)
     seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
     environment = {**os.environ, **seeds}
-    return Script(_whole(identity.command, command), Path(identity.cwd), environment, log, launched)
+    return Script(_whole(identity.command, command), Path(identity.cwd), environment, launched)
 
 
 def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
@@ -246,7 +252,7 @@ def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given) or kept
 
 
-def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | EnvironmentFault:
+def failure(outcome: Outcome, remedy: str) -> UserError | EnvironmentFault:
     for event in outcome.events:
         if isinstance(event, events.Notice) and event.code in (REFUSED, "resume_refused"):
             return UserError(event.message, event.remedy)
@@ -254,7 +260,5 @@ def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | Environment
             return EnvironmentFault(event.reason, event.remedy)
     raised = [each for each in outcome.events if isinstance(each, events.ExceptionRaised)]
     why = f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    tail = "\n".join(lines[-_TAIL_LINES:])
-    end = f"with exit code {outcome.exit_code} before that{why}. Its last output:\n{tail}\n"
-    return UserError(f"The script ended {end}", remedy)
+    end = f"with exit code {outcome.exit_code} before that{why}"
+    return UserError(f"The script ended {end}. Its last output:\n{outcome.output}\n", remedy)

@@ -1,9 +1,7 @@
 """What `pitstop find-nan` does: runs a step of a run again on a copy of its saved state."""
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
@@ -40,13 +38,11 @@ def find_nan(folder: RunFolder, step: int, say: Say, command: Sequence[str] = ()
         from_step = source.manifest.info.step if source else 0
         place = f"the checkpoint of step {from_step:,}" if from_step else "its beginning"
         say(f"running the script from {place} up to step {wanted:,}.")
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-nan-")))
-        log = scratch / "output.log"
-        script = host.script_of(folder, attempt, log, command)
-        outcome = Host(Settings(find_nan_step=wanted), scratch, source).run(script)
+        script = host.script_of(folder, attempt, command)
+        outcome = Host(Settings(find_nan_step=wanted), source).run(script)
         located = [each for each in outcome.events if isinstance(each, events.NonFiniteLocated)]
         if not located:
-            raise host.failure(outcome, log, _REMEDY)
+            raise host.failure(outcome, _REMEDY)
     with Journal(folder.attempt_dir(attempt) / FOUND_FILE, attempt) as found:
         found.append(located[-1])
     return Found(located[-1], attempt, from_step)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -60,19 +59,14 @@ def make_plan(command: Sequence[str], environment: Mapping[str, str], say: Say) 
         batch = "" if share == 1 else f" with {share:.1%} of its batch"
         say(f"running the script up to its first steps{batch}; nothing is saved.")
         kills = _oom_kills()
-        with tempfile.TemporaryDirectory(prefix="pitstop-plan-") as folder:
-            log = Path(folder) / "output.log"
-            settings = Settings(measure_from=share, halt_at_step=HALT_STEP)
-            script = Script(command, Path.cwd(), environment, log)
-            outcome = Host(settings, Path(folder)).run(script)
-            found = [each for each in outcome.events if isinstance(each, StepMemory)]
-            told += found
-            if _tells_enough(told):
-                break
-            if not any(map(_is_good, found)) and not _was_short(
-                outcome, found, _oom_kills() - kills
-            ):
-                raise host.failure(outcome, log, _REMEDY)
+        settings = Settings(measure_from=share, halt_at_step=HALT_STEP)
+        outcome = Host(settings).run(Script(command, Path.cwd(), environment))
+        found = [each for each in outcome.events if isinstance(each, StepMemory)]
+        told += found
+        if _tells_enough(told):
+            break
+        if not any(map(_is_good, found)) and not _was_short(outcome, found, _oom_kills() - kills):
+            raise host.failure(outcome, _REMEDY)
         if not found:
             break
     return reckon(told, left_bytes, devices_left)
