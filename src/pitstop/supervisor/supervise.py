@@ -38,9 +38,8 @@ from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
-from pitstop.supervisor.stops.job_end import asked_end
 from pitstop.supervisor.stops.signals import SignalQueue
-from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
+from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit, asked_end
 from pitstop.supervisor.terminal import screen
 from pitstop.supervisor.terminal.output import OutputLog, Tee, open_channels
 from pitstop.supervisor.terminal.screen import Screen

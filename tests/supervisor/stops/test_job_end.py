@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.stops.job_end import asked_end
+from pitstop.supervisor.stops.stop_sources import asked_end
 
 
 def _squeue(folder: Path, text: str) -> dict[str, str]:

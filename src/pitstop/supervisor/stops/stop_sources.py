@@ -11,7 +11,7 @@ from typing import Self
 from pitstop.durations import duration
 from pitstop.events import StopRequested
 from pitstop.machine.regular_file import open_regular
-from pitstop.observation.schedulers import end_seconds
+from pitstop.observation.schedulers import SLURM_JOB_END, end_seconds
 from pitstop.record import Frozen
 from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
@@ -23,6 +23,7 @@ _LEAST_TERMINATE_SECONDS = 0.2
 _SAVES = 2
 _READ_BYTES = 1000
 _LOOK_SECONDS = 0.25
+_ASKED_SECONDS = 3.0  # for the answer of Slurm
 
 
 class TimeLimit(Frozen):
@@ -69,6 +70,32 @@ class TimeLimit(Frozen):
     def last_call(self, save_seconds: float) -> float:
         """When the trainer must have ended, so that the newest snapshot can still be saved."""
         return self.ends_at_seconds - _SAVES * save_seconds - _RESERVE_SECONDS
+
+
+def asked_end(environment: Mapping[str, str]) -> str:
+    """The value of SLURM_JOB_END_TIME, which versions before 23.02 do not set; empty if unknown.
+
+    Source: %e and SLURM_TIME_FORMAT of squeue(1).
+    """
+    job = environment.get("SLURM_JOB_ID", "")
+    if not job or end_seconds(environment) is not None:
+        return ""
+    import subprocess  # noqa: PLC0415 - each run loads this module
+
+    words = ("squeue", "--noheader", "--jobs", job, "--format", "%e")
+    try:
+        answer = subprocess.run(
+            words,
+            env={**environment, "SLURM_TIME_FORMAT": "%s"},
+            capture_output=True,
+            text=True,
+            timeout=_ASKED_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    end = answer.stdout.strip()
+    return end if end_seconds({SLURM_JOB_END: end}) is not None else ""
 
 
 def lead_seconds(step_seconds: float, save_seconds: float) -> float:
