@@ -19,6 +19,7 @@ from pitstop.events import (
     AttemptStarted,
     FitStarted,
     LevelKnown,
+    MemberReleased,
     Notice,
     TrainerConnected,
 )
@@ -152,6 +153,28 @@ def test_nobody_waits_for_a_leader_that_had_completed_before(
     ended = launch.finish(launch.start(tmp_path, *words, before=network))
     assert ended.returncode == code, ended.stderr
     assert b"worker 0 was stopped because another member had ended" in ended.stderr
+
+
+@pytest.mark.parametrize(("form", "code"), [("serves", 0), ("assembles", 2)])
+def test_a_member_of_a_completed_launch_that_is_run_by_hand_does_not_wait(
+    tmp_path: Path, network: tuple[str, ...], form: str, code: int
+) -> None:
+    (tmp_path / "script.py").write_text(LEADER_COMPLETES)
+    command = ("--", sys.executable, "script.py", form)
+    options = ("--chief", "--workers", "1", "--run-dir", "run")
+    assert launch.finish(launch.start(tmp_path, "launch", *options, *command)).returncode == 3
+    tasks = {"chief": ["127.0.0.1:7306"], "worker": ["127.0.0.1:7307"]}
+    config = json.dumps({"cluster": tasks, "task": {"type": "worker", "index": 0}})
+    variables = {"TF_CONFIG": config, "HOME": str(tmp_path), "PITSTOP_CLUSTER_LEASE": "3"}
+    words = ("run", "--run-dir", "run/members/worker-0", *command)
+    ended = launch.finish(launch.start(tmp_path, *words, before=network, **variables))
+    assert ended.returncode == code, ended.stderr
+    assert b"chief 0: its training had completed before" in ended.stderr
+    [released] = launch.events(tmp_path / "run" / "members", MemberReleased, "worker-0")
+    assert released.outcome == "completed"
+    why = json.loads(launch.call(tmp_path, "why", "run/members/worker-0", "--json").stdout)
+    assert why["cause"] == ("worker_lost" if code else "completed_normally")
+    assert "again: it" not in " ".join(why["advice"])
 
 
 @pytest.mark.parametrize(

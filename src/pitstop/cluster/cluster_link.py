@@ -119,6 +119,15 @@ class ClusterLink:
         return self.leads is not None and self.leads.has_members
 
     @property
+    def awaited_leader(self) -> Task | None:
+        return self.part.leader if isinstance(self.part, Following) else None
+
+    @property
+    def unreached_seconds(self) -> float:
+        """For how long the leader is looked for that has never answered; else 0."""
+        return self.part.unreached_seconds if isinstance(self.part, Following) else 0.0
+
+    @property
     def over_seconds(self) -> float:
         """For how long the leader of this run has completed; below 0 while it has not."""
         part = self.part

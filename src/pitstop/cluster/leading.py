@@ -217,6 +217,7 @@ class Following:
         self._client = client
         self._lease_seconds = lease_seconds
         self._lease: BeatLease | None = None
+        self._began_seconds = time.monotonic()
         self.orders: deque[messages.ToMember] = deque()
         self.connected = False
         self.completed_at_seconds = math.inf
@@ -225,6 +226,11 @@ class Following:
         self.fileno = client.fileno
         self.flush = client.flush
         self.close = client.close
+
+    @property
+    def unreached_seconds(self) -> float:
+        """For how long the leader is looked for; 0 if it has ever answered."""
+        return 0.0 if self._lease else time.monotonic() - self._began_seconds
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
@@ -249,6 +255,7 @@ class Following:
 
     def shift(self, seconds: float) -> None:
         """This process did not run for so long: that the leader was silent does not count."""
+        self._began_seconds += seconds
         if self._lease is not None:
             self._lease = self._lease.shifted(seconds)
 

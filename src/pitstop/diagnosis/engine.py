@@ -105,7 +105,8 @@ def _shrink_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
-    if evidence.state == "completed" or not evidence.attempt or servers.completed_member(evidence):
+    is_over = servers.completed_member(evidence) or servers.comes_too_late(evidence)
+    if evidence.state == "completed" or not evidence.attempt or is_over:
         return ()
     saved, at = evidence.checkpoint_step, evidence.position
     start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"

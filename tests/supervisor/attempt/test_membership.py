@@ -52,6 +52,7 @@ class Run:
             leader="chief 0",
             over_seconds=-math.inf,
             linger_seconds=2.0,
+            unreached_seconds=0.0,
         )
         self.resources: Any = SimpleNamespace(
             run=SimpleNamespace(cluster=self.cluster),

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
+    AttemptEnded,
     AttemptStarted,
     CheckpointCommitted,
     Event,
     FitEnded,
     FitStarted,
+    GangFormed,
+    LeaderFound,
     LevelKnown,
+    MemberEnded,
+    MemberReleased,
     Notice,
+    StopRequested,
     TrainerConnected,
     TrainerExited,
 )
 from pitstop.journal import Entry
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.records.history import History
+from pitstop.supervisor.records.history import LEADER_AWAITED, History, LeaderBefore
 
 _STARTED = AttemptStarted(1, ["x"], 1, 2, "host", environment={"cpus": 2})
 _CONNECTED = TrainerConnected(2, "3.11.7", ["x"], {"keras": "3.15.0"})
@@ -80,3 +88,33 @@ def test_the_last_reason_why_a_state_is_not_exact() -> None:
     history = History.from_entries([Entry(0.0, 1, level) for level in levels])
     assert history.doubt == "it draws"
     assert History.from_entries([Entry(0.0, 1, levels[1])]).doubt == ""
+
+
+_FOUND = LeaderFound("chief 0")
+_FAILED = AttemptEnded(1, "failed", 137, 3, None)
+_AWAITED = Notice(LEADER_AWAITED, "")
+_LOST = MemberReleased("chief 0", "lost", 75, "")
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ("UNKNOWN", []),
+        ("UNKNOWN", [_FAILED]),
+        ("UNKNOWN", [_FOUND]),
+        ("UNKNOWN", [_FOUND, _LOST, _FAILED]),
+        ("UNKNOWN", [_FOUND, StopRequested("signal", "graceful"), _FAILED]),
+        ("UNKNOWN", [_FOUND, GangFormed("g", "worker 1", 2), _FAILED]),
+        ("UNKNOWN", [_FOUND, _FAILED, _FOUND, _LOST, _FAILED]),
+        ("THERE", [_FOUND, _FAILED]),
+        ("THERE", [_FOUND, _LOST, _FAILED, _FOUND, _FAILED]),
+        ("THERE", [_FOUND, _FAILED, _AWAITED, _LOST, _FAILED]),
+        ("COMPLETED", [_FOUND, MemberEnded("worker 0", "", "completed"), _FAILED]),
+        ("COMPLETED", [_FOUND, MemberReleased("chief 0", "completed", 0, ""), _FAILED]),
+    ],
+)
+def test_what_is_known_of_the_leader_of_a_run_that_is_started_again(
+    known: str, told: list[Event]
+) -> None:
+    history = History.from_entries([Entry(0.0, 1, event) for event in told])
+    assert history.leader is LeaderBefore[known]

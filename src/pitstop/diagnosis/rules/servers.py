@@ -8,6 +8,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.wording import tell
+from pitstop.exit_codes import EXIT_REFUSED
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
@@ -37,8 +38,15 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
     if event.outcome == "completed" and evidence.state == "failed":
-        outcome = "outlived"
+        outcome = "over" if comes_too_late(evidence) else "outlived"
     return tell(f"leader_{outcome}", seen, leader=event.leader, reason=event.reason)
+
+
+def comes_too_late(evidence: Evidence) -> bool:
+    """Whether it was started when its leader had completed, without which it cannot train."""
+    released, ended = evidence.last(events.MemberReleased), evidence.last(events.AttemptEnded)
+    is_over = released is not None and released.outcome == "completed"
+    return is_over and ended is not None and ended.exit_code == EXIT_REFUSED
 
 
 def leader_of(evidence: Evidence) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pitstop.events import AttemptEnded, AttemptStarted, LevelKnown, TrainerExited
-from pitstop.exit_codes import EXIT_SIGNALLED, EXIT_STOPPED, EXIT_TERMINATED
+from pitstop.exit_codes import EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.own_process import signal_name
 from pitstop.record import Frozen
@@ -178,6 +178,11 @@ class Command:
         outlived = unsaved and run.cluster.over_seconds >= 0
         if outlived:
             found = replace(found, stop_requested=found.stop_asked_here)
+        is_over = found.released is not None and found.released.outcome == "completed"
+        if unsaved and is_over and run.cluster.unreached_seconds:
+            # It waited for the others of a training that had completed before it was started.
+            self.exit_code = EXIT_REFUSED
+            return (Trigger.ENDED_FAILED,)
         in_child = self._trainers.slot.pid not in (0, self.main.pid)
         verdict = decide(found, self._wait_status, in_child=in_child)
         self.exit_code = verdict.exit_code

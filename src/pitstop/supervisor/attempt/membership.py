@@ -16,6 +16,7 @@ from pitstop.link.beacon import Phase
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_suspended, is_there
 from pitstop.record import Frozen
+from pitstop.supervisor.attempt.leader_wait import LeaderWait
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import RequestDesk
@@ -32,8 +33,6 @@ _WITHOUT_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 _BACK_SECONDS = 60.0
 """For a worker to be started again from outside; TensorFlow would wait for ever."""
-_SESSIONS = ("member", "monitored_session")
-"""The roles of members that have a session of TensorFlow's, or are about to have one."""
 _WITHOUT_STEPS = 10  # so many more, where other workers may be at work
 
 
@@ -65,6 +64,7 @@ class Membership:
         self._desk = desk
         self._trainers = trainers
         self._cluster = resources.run.cluster
+        self._leader_wait = LeaderWait(resources)
         self._watched = False
         self._ends_at_seconds = 0.0
         self._workers_until_seconds: float | None = None
@@ -86,6 +86,7 @@ class Membership:
         if spec.has(task):
             yield from self._cluster.join(spec, task)
             self.begin()
+            self._leader_wait.role_asked(asked.event.role)
 
     def tick(self) -> Iterator[Occurrence]:
         self._end_other_tasks()
@@ -107,6 +108,8 @@ class Membership:
             yield from self._end_without_member()
             yield from self._end_suspended()
             yield from self._end_without_leader()
+            if self._resources.lifecycle.is_calm:
+                yield from self._tell(self._leader_wait.look())
 
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""
@@ -181,7 +184,7 @@ class Membership:
         That holds for a worker that trains together with the leader, or has no session yet.
         """
         role, over_seconds = self._resources.attempt_state.role, self._cluster.over_seconds
-        waits = role and role.role in _SESSIONS and not self._resources.beacon.progress().step
+        waits = self._leader_wait.session_waits
         if over_seconds >= self._cluster.linger_seconds and (waits or not role):
             reason = f"it completed {over_seconds:.0f} s ago"
             yield from self._tell(

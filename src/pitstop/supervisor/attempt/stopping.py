@@ -22,6 +22,7 @@ from pitstop.supervisor.stops.pressure import PressureWatch
 from pitstop.supervisor.stops.stop_sources import MARGIN_SECONDS, StopSources
 
 _NEVER = float("inf")
+_ASSEMBLING_SECONDS = 1.0
 
 
 @dataclass(eq=False)
@@ -66,7 +67,10 @@ class Stopping:
         self._stop_at = time.monotonic()
 
     def terminate(self) -> None:
-        self._command.terminate(self._sources.terminate_seconds(self._save_seconds))
+        seconds = self._sources.terminate_seconds(self._save_seconds)
+        # TensorFlow takes the SIGTERM of a process that it has wait for others, which waits on.
+        most = _ASSEMBLING_SECONDS if self._gang.assembles else seconds
+        self._command.terminate(min(seconds, most))
 
     def look(self, now_seconds: float) -> Iterator[Occurrence]:
         step_seconds = self._resources.beacon.progress().step_seconds

@@ -1,8 +1,10 @@
 """What a new attempt needs to know of those before.  Pure."""
 
+import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 from typing import Self
 
 from pitstop import events
@@ -13,6 +15,20 @@ from pitstop.supervisor.records import fingerprint
 
 _WATCHED = ("val_loss", "loss")
 _FITS = (events.FitStarted, events.FitEnded, events.FitRestored)
+LEADER_AWAITED = "leader_awaited"  # the code of the notice of an attempt that waits for it
+_EXPECTED_BACK = (events.StopRequested, events.GangFormed)
+"""Of a run that ends together with its leader, which then goes on together with it."""
+
+
+class LeaderBefore(enum.Enum):
+    """What the last attempt that had reached the leader of its cluster knew of it at its end.
+
+    UNKNOWN: there is none, or the leader ended as well and is expected to come back.
+    """
+
+    UNKNOWN = enum.auto()
+    THERE = enum.auto()
+    COMPLETED = enum.auto()
 
 
 class BestEpoch(Frozen):
@@ -120,6 +136,7 @@ class History(Frozen):
     batch_parts: int = 1
     small_buffers: bool = False
     mixed_precision: bool = False  # layers compute in a smaller dtype by now
+    leader: LeaderBefore = LeaderBefore.UNKNOWN
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> Self:
@@ -142,6 +159,7 @@ class History(Frozen):
             small_buffers=bool(events_of(entries, events.BuffersReduced)),
             mixed_precision=bool(events_of(entries, events.PrecisionReduced)),
             doubt=_doubt(entries),
+            leader=_leader(entries),
             gangs={
                 each.attempt: each.event
                 for each in entries
@@ -158,6 +176,28 @@ class History(Frozen):
 def _doubt(entries: Sequence[Entry]) -> str:
     levels = events_of(entries, events.LevelKnown)
     return next((each.reason for each in reversed(levels) if each.level == "not_exact"), "")
+
+
+def _leader(entries: Sequence[Entry]) -> LeaderBefore:
+    told = [each.event for each in entries]
+    found = [index for index, each in enumerate(told) if isinstance(each, events.LeaderFound)]
+    if not found:
+        return LeaderBefore.UNKNOWN
+    since = list(takewhile(lambda each: not _awaits_leader(each), told[found[-1] :]))
+    ends = [
+        each.state if isinstance(each, events.MemberEnded) else each.outcome
+        for each in since
+        if isinstance(each, events.MemberEnded | events.MemberReleased)
+    ]
+    if "completed" in ends:
+        return LeaderBefore.COMPLETED
+    ended = any(isinstance(each, events.AttemptEnded) for each in since)
+    together = ends or any(isinstance(each, _EXPECTED_BACK) for each in since)
+    return LeaderBefore.THERE if ended and not together else LeaderBefore.UNKNOWN
+
+
+def _awaits_leader(event: events.Event) -> bool:
+    return isinstance(event, events.Notice) and event.code == LEADER_AWAITED
 
 
 def batch_parts(entries: Sequence[Entry]) -> int:
