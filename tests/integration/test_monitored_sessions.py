@@ -12,6 +12,7 @@ import pytest
 
 from pitstop.events import (
     FitEnded,
+    Notice,
     Restored,
     RoleTaken,
     ScriptSaved,
@@ -118,13 +119,13 @@ def test_a_session_that_saves_nothing_is_left_behind_a_step(
 TASKS = (("ps", "0"), ("worker", "0"), ("worker", "1"))
 
 
-def cluster(tmp_path: Path, network: tuple[str, ...], saved: str = "") -> list[Member]:
+def cluster(tmp_path: Path, network: tuple[str, ...], saved: str = "", *more: str) -> list[Member]:
     """A parameter server and two workers, of which the first is the chief."""
     members = []
     for task in TASKS:
         folder = tmp_path / "-".join(task)
         folder.mkdir()
-        words = (saved or str(tmp_path / "saved"), "100000", *task)
+        words = (saved or str(tmp_path / "saved"), "100000", *task, *more)
         home = {"HOME": str(tmp_path)}
         members.append(
             Member(folder, "monitored_session.py", words, environment=home, network=network)
@@ -207,6 +208,42 @@ def test_one_run_of_all_tasks_does_not_wait_for_a_task_that_is_gone_or_suspended
         assert code == 0
         assert run.last(TrainingStalled).doing == "stopped"
         assert run.last(FitEnded).step == 300
+
+
+@needs_root
+@pytest.mark.torture
+def test_one_run_of_all_tasks_stops_when_a_worker_is_gone_that_each_step_needs(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    home = {"HOME": str(tmp_path)}
+    words = ("synchronous monitored", "100000")
+    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
+    started = run.start()
+    launch.until(lambda: _last_step(run) >= 10)
+    (tmp_path / "lost").touch()
+    assert launch.finish(started).returncode == EXIT_STOPPED
+    assert "worker 1 is gone" in run.last(Notice).message
+    assert "worker 1" in run.why()["summary"]
+
+
+@needs_root
+@pytest.mark.torture
+def test_workers_of_a_synchronous_session_end_when_one_of_them_is_lost(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    """The others would wait for its gradients without end."""
+    members = cluster(tmp_path, network, "", "synchronous")
+    processes = [run.start() for run in members]
+    until_all_train(members[1:])
+    (members[2].folder / "lost").touch()
+    codes = [launch.finish(each).returncode for each in processes]
+    assert codes == [EXIT_STOPPED, EXIT_STOPPED, 128 + signal.SIGKILL]
+    assert members[1].why()["cause"] == "worker_lost"
+    (members[2].folder / "lost").unlink()
+    processes = [run.start() for run in members]
+    launch.until(lambda: _last_step(members[1], attempt=2) > 0)
+    assert members[2].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
 
 
 @needs_root

@@ -89,6 +89,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
 
 def watch(supervisor: Supervisor) -> None:
     hook(_V1.CheckpointSaverHook, "__init__", _listen)
+    hook(_V1.SyncReplicasOptimizer, "__init__", _note_synchronous)
     for session in (_V1.MonitoredSession, _V1.SingularMonitoredSession):
         hook(session, "__init__", functools.partial(_open, supervisor))
         hook(session, "should_stop", _should_stop)
@@ -96,6 +97,11 @@ def watch(supervisor: Supervisor) -> None:
             hook(session, method, _run)
         for method in ("close", "__exit__"):
             hook(session, method, _close)
+
+
+def _note_synchronous(original: Original, optimizer: Any, /, *args: Any, **kwargs: Any) -> None:
+    original(optimizer, *args, **kwargs)
+    SessionCourse.waits_for_others = True
 
 
 def _listen(original: Original, saver: Any, /, *args: Any, **kwargs: Any) -> None:

@@ -18,7 +18,16 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, Position, not_exact
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.engine.witness import frames_from
-from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
+from pitstop.events import (
+    LOOPS,
+    WAITS_FOR_OTHERS,
+    FitEnded,
+    FitStarted,
+    JsonValue,
+    LevelKnown,
+    Restored,
+    ScriptSaved,
+)
 from pitstop.exit_codes import EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.record import Frozen
@@ -106,6 +115,7 @@ class SessionCourse:
     """
 
     _trained = _saved = False  # whether any session of this process does
+    waits_for_others = False  # a step of this process needs gradients of several workers
 
     def __init__(self, session: Session, kept: Keeping, supervisor: Supervisor) -> None:
         self.leaves = self.left = False
@@ -124,7 +134,7 @@ class SessionCourse:
         before, self._step = self._step, step or 0
         if self._index is not None:
             self._restored(before)
-        elif self._kept.saved or self._kept.restores:
+        elif self._kept.saved or self._kept.restores or SessionCourse.waits_for_others:
             self._begin()
             if self._step and self._kept.restores:
                 self._restored(self._session.lost_from_step)
@@ -174,12 +184,13 @@ class SessionCourse:
 
     def closing(self, step: int | None) -> None:
         if step is not None and self._index is not None:
+            self._session.beacon.write_phase(Phase.SAVING)
             self._step = step
             self._boundary.reach(step, 0, step, NO_LOSS, time.monotonic_ns())
 
     def closed(self) -> None:
         atexit.unregister(self._script_ended)
-        if self._index is not None and self._session.phase() is not Phase.SAVING:
+        if self._index is not None and not self.leaves:
             self._session.report(FitEnded(self._index, self._step, 1, 1))
             self._session.beacon.write_phase(Phase.BETWEEN_FITS)
 
@@ -195,7 +206,10 @@ class SessionCourse:
         self._index = session.trainings.next_index()
         SessionCourse._trained, SessionCourse._saved = True, self._kept.saved
         session.beacon.write_plan(self._index, 1, 0)
-        session.report(FitStarted(self._index, 1, None, {"adapter": LOOPS[2]}))
+        data: dict[str, JsonValue] = {"adapter": LOOPS[2]}
+        if SessionCourse.waits_for_others:
+            data[WAITS_FOR_OTHERS] = True
+        session.report(FitStarted(self._index, 1, None, data))
         session.report(LevelKnown(level.level, level.reason))
         session.beacon.write_phase(Phase.FIRST_STEP)
         self._boundary.start()

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from pitstop.events import (
+    WAITS_FOR_OTHERS,
     Event,
     FitStarted,
+    JsonValue,
     MemberEnded,
     MemberJoined,
     MemberReleased,
@@ -174,6 +176,32 @@ def test_a_run_whose_own_parameter_server_is_gone_is_ended(
         assert isinstance(notice, Notice)
         assert "ps 0 is gone" in notice.message
         assert trigger is Trigger.HUNG
+
+
+@pytest.mark.parametrize("launched", [True, False])
+@pytest.mark.parametrize(
+    ("phase", "synchronous", "is_ended"),
+    [
+        (Phase.TRAIN, True, True),
+        (Phase.FIRST_STEP, True, True),
+        (Phase.TRAIN, False, False),
+        (Phase.SAVING, True, False),
+    ],
+)
+def test_a_session_whose_steps_need_a_lost_worker_is_stopped(
+    chief: Run, *, launched: bool, phase: Phase, synchronous: bool, is_ended: bool
+) -> None:
+    chief.resources.beacon.write_phase(phase)
+    role = tell(AttemptState(), RoleTaken("monitored_session", 1, "worker 0"), 0.0)
+    data: dict[str, JsonValue] = {WAITS_FOR_OTHERS: True} if synchronous else {}
+    chief.resources.attempt_state = tell(role, FitStarted(0, 1, None, data), 0.0)
+    part = chief.part(launched=launched)
+    chief.said = [MemberEnded("worker 1", "host", "failed", 137)]
+    told = ended(part)
+    assert bool(told) == is_ended
+    if told:
+        reason = "worker 1 is gone and the training cannot continue"
+        assert told[1:] == [StopAsked(StopRequested("cluster", "graceful", reason=reason))]
 
 
 @pytest.mark.parametrize(

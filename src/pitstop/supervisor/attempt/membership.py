@@ -34,6 +34,7 @@ _WITHOUT_SECONDS = 6.0
 _BACK_SECONDS = 60.0
 """For a worker to be started again from outside; TensorFlow would wait for ever."""
 _WITHOUT_STEPS = 10  # so many more, where other workers may be at work
+_SESSION_STEPS = 3  # the same in sessions, whose first steps have waited for all workers to come
 
 
 class _LostMember(Frozen):
@@ -120,12 +121,13 @@ class Membership:
             tasks.clear()
 
     def _lost_here(self) -> _LostMember | None:
-        """A parameter server of this run itself, while its session trains."""
+        """A task of this run itself that its session needs, while that trains."""
         attempt_state, tasks = self._resources.attempt_state, self._trainers.tasks
         if len(tasks) > 1 and attempt_state.saves_itself and attempt_state.trains:
             there = {task for pid, task in tasks.items() if is_there(pid)}
             for task in tasks.values():
-                if task and task not in there and _stores(task):
+                needed = _stores(task) or attempt_state.waits_for_others
+                if task and task not in there and needed:
                     return self._lost_now(task)
         return None
 
@@ -133,7 +135,9 @@ class Membership:
         lost, progress, now = self._lost, self._resources.beacon.progress(), time.monotonic()
         if lost is None:
             return
-        waits = lost.stores or progress.phase is Phase.WAITING
+        in_sessions = self._resources.attempt_state.waits_for_others
+        in_step = progress.phase in (Phase.FIRST_STEP, Phase.TRAIN)
+        waits = lost.stores or progress.phase is Phase.WAITING or (in_sessions and in_step)
         if progress.step != lost.step and lost.stores:
             self._lost = None  # The training goes on: only its connection was lost.
         elif progress.step != lost.step or not waits:
@@ -143,7 +147,9 @@ class Membership:
             reason = f"{lost.task} is gone and the training cannot continue"
             code = _STORE_LOST if lost.stores else _WORKER_LOST
             yield events.Notice(code, f"{reason}: ending it.")
-            if self._launched and not lost.stores:
+            if in_sessions and not lost.stores:
+                yield StopAsked(events.StopRequested("cluster", "graceful", reason=reason))
+            elif self._launched and not lost.stores:
                 # It is not started again, and no attempt could begin without it.
                 yield StopAsked(events.StopRequested("cluster", "now", reason=reason))
             else:
@@ -152,8 +158,10 @@ class Membership:
     def _patience_seconds(self, lost: _LostMember, step_seconds: float) -> float:
         if lost.stores:
             return _WITHOUT_SECONDS
-        until_back = _WITHOUT_SECONDS if self._launched else _BACK_SECONDS
-        return until_back + _WITHOUT_STEPS * step_seconds
+        for_good = self._launched or len(self._trainers.tasks) > 1
+        until_back = _WITHOUT_SECONDS if for_good else _BACK_SECONDS
+        in_sessions = self._resources.attempt_state.waits_for_others
+        return until_back + (_SESSION_STEPS if in_sessions else _WITHOUT_STEPS) * step_seconds
 
     def _end_suspended(self) -> Iterator[Occurrence]:
         """Ends a process that is suspended, and that other members wait for."""
@@ -257,7 +265,7 @@ class Membership:
 
         A session of TensorFlow's goes on by itself, from its checkpoint, with a server that is
         back. TensorFlow goes on without a worker that has ended, not without one that is silent,
-        and not without all.
+        and not without all; a session whose steps need the gradients of others does not.
         """
         attempt_state = self._resources.attempt_state
         coordinates = attempt_state.role is not None and attempt_state.role.role == "coordinator"
@@ -267,7 +275,8 @@ class Membership:
             case events.MemberJoined(task) if self._lost and task == self._lost.task:
                 self._lost = None
             case events.MemberEnded(task, _, state):
-                if _stores(task) or (coordinates and state != "completed"):
+                waits = coordinates or attempt_state.waits_for_others
+                if _stores(task) or (waits and state != "completed"):
                     return self._lost_now(task)
             case events.MemberRestarted(task) if coordinates and _stores(task):
                 return self._lost_now(task)

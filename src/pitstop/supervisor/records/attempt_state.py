@@ -28,6 +28,7 @@ class AttemptState(Frozen):
     raised: bool = False  # an exception has ended the script; its process may still be there
     trainer_stopped: bool = False
     trains: bool = False  # a training has begun, and not come to its end
+    waits_for_others: bool = False  # its steps need gradients of other processes of the cluster
     over: bool = False
     role: events.RoleTaken | None = None  # the part of one of its processes in a cluster
     released: events.MemberReleased | None = None
@@ -114,7 +115,12 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.ExceptionRaised: lambda _, __: {"raised": True, "over": False},
     events.ExitCalled: lambda _, __: {"over": False},
     events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
-    events.FitStarted: lambda _, __: {"trains": True, "over": False, "waits_at_step": None},
+    events.FitStarted: lambda event, _: {
+        "trains": True,
+        "over": False,
+        "waits_at_step": None,
+        "waits_for_others": bool(event.data.get(events.WAITS_FOR_OTHERS)),
+    },
     events.FitEnded: lambda _, __: {"trains": False, "over": True},
     events.FitRestored: lambda _, __: {"trains": False, "over": True},
     events.Notice: lambda event, state: {
