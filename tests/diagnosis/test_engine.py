@@ -6,7 +6,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, Finding, diagnose
 from pitstop.diagnosis.engine import rank
-from pitstop.events import CheckpointFailed, FitStarted, ResumeChosen
+from pitstop.events import CheckpointFailed, CheckpointsSought, FitStarted, ResumeChosen
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,
@@ -88,6 +88,20 @@ def test_what_to_do_ends_with_the_step_to_go_on_from() -> None:
 def test_without_a_checkpoint_it_starts_anew() -> None:
     evidence = attempt_of(STARTED, CONNECTED, killed(), state="")
     assert advice_of(evidence)[-1].endswith("it starts over because no checkpoint was saved.")
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (True, "it continues from the script's own checkpoints in /saved."),
+        (False, "it continues from the script's own checkpoints in /saved if there are any, and "),
+    ],
+)
+def test_what_the_script_itself_has_saved_is_not_lost(*, found: bool, told: str) -> None:
+    sought = CheckpointsSought("/saved", found)
+    evidence = attempt_of(STARTED, CONNECTED, sought, sought, killed(), state="")
+    assert f"again: {told}" in advice_of(evidence)[-1]
+    assert ("starts over otherwise" in advice_of(evidence)[-1]) != found
 
 
 def test_a_completed_run_has_nothing_to_go_on_from() -> None:

@@ -117,9 +117,7 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         saves = f"{leader} resumes from what it has saved" if leader else _OWN_SAVES
         return (f"{start} the same command again; {saves}.",)
     if saved is None:
-        over = "it starts over because no checkpoint was saved"
-        does = "it evaluates what the training has saved" if servers.evaluates(evidence) else over
-        return (f"{start} the same command again; {does}.",)
+        return (f"{start} the same command again{_without_checkpoint(evidence)}.",)
     if evidence.is_spoiled:
         is_told = finding.cause == "nan_loss"
         return () if is_told else (ADVICE["start_over"].format(saved=saved),)
@@ -128,6 +126,17 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
     level = evidence.last(events.LevelKnown)
     doubt = f"; not exactly: {level.reason}" if level and level.level == "not_exact" else ""
     return (f"{start} the same command again: it resumes after step {saved:,}{again}{doubt}.",)
+
+
+def _without_checkpoint(evidence: Evidence) -> str:
+    """What the run does the next time, in words; it has saved nothing, but its script may have."""
+    if servers.evaluates(evidence):
+        return "; it evaluates what the training has saved"
+    sought = evidence.first(events.CheckpointsSought)
+    if sought is None:
+        return "; it starts over because no checkpoint was saved"
+    goes_on = f": it continues from the script's own checkpoints in {sought.folder}"
+    return goes_on if sought.found else f"{goes_on} if there are any, and starts over otherwise"
 
 
 def _missing(finding: Finding, evidence: Evidence) -> list[str]:
