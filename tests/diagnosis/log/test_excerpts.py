@@ -203,6 +203,9 @@ def test_what_a_sentence_quotes_is_read(sentence: str, said: str, cause: CauseId
         "W core/x.cc:9] Optimization loop failed: CANCELLED: by it",
         "Here is my code, the log below ends after `model.fit`",
         "WARNING: retrying: Connection refused",
+        "If you get `Killed`, your machine has too little memory: add swap.",
+        "Note: if training fails with `OOM when allocating tensor`, use a smaller batch.",
+        "I had `OSError: [Errno 28] No space left on device`, which I solved. Is 3 s normal?",
         "slurmd: error: couldn't chdir to `/r': No such file or directory: going to /tmp instead",
     ],
 )

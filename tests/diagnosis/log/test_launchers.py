@@ -51,6 +51,11 @@ def _of(task: str, text: str) -> str:
     return "".join(f"{task}{line}\n" for line in text.splitlines())
 
 
+_TIME_IS_UP = (
+    "slurmstepd: error: *** JOB 8 ON n01 CANCELLED AT 2023-05-05T10:10:10 DUE TO TIME LIMIT ***\n"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
@@ -68,6 +73,10 @@ def _of(task: str, text: str) -> str:
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(137), "killed_from_outside"),
         (_of("[0]<stderr>:", _SHUT_DOWN) + _HOROVODRUN.format(1), "worker_lost"),
         (_ELASTIC, "killed_from_outside"),
+        # the others waited for the one that failed, until the time was up
+        (_of("1: ", _KEY) + _TIME_IS_UP, "user_code_error"),
+        (_KEY + "\nFalling back to defaults\n" + _TIME_IS_UP, "time_limit"),
+        (_KEY + _EPOCH.replace("1/10", "2/10") + _TIME_IS_UP, "time_limit"),
         # a launcher that could not start its tasks: what stands above it
         (_SSH + _NOT_STARTED, "permission_or_readonly"),
         (_KUBECTL + _NOT_STARTED, "network_or_download_failure"),

@@ -126,6 +126,24 @@ CASES: list[tuple[str, str, int | None, CauseId]] = [
         None,
         "unknown",
     ),
+    (
+        "a result, and then others and what was saved",
+        LOOP + "Best Acc:87.00\npruned accuracy: 86.9\nSaved checkpoint.\n",
+        None,
+        "completed_normally",
+    ),
+    (
+        "a result of the first epoch, and what was saved",
+        "epoch 0: loss 1.0753\nBest Acc:87.00\nSaved checkpoint.\n",
+        None,
+        "unknown",
+    ),
+    (
+        "tests that passed, of what prints errors on purpose",
+        f"test_nan (tests.Loss) ... {FAILED}ok\n----\nRan 3 tests in 1.2s\n\nOK\n",
+        None,
+        "completed_normally",
+    ),
     ("an end that is told in Chinese", LOOP + "任务结束!\n", None, "completed_normally"),
     (
         "a shell says that it is done, whatever became of the script",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised, from_title, innermost_own
 from pitstop.diagnosis.finding import CauseId
-from pitstop.diagnosis.log.lines import Line
+from pitstop.diagnosis.log.lines import Line, is_aside
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
@@ -286,8 +286,9 @@ def _of_all(log: Log, sign: tables.Signature) -> Iterator[Clue]:
     for line, found in log.matches(sign):
         if line.number in log.inside_tracebacks and sign.weight < tables.Weight.VERDICT:
             continue
-        if sign.weight is tables.Weight.STATUS and line.number in log.listed:
-            continue  # somebody's notes on ends
+        is_note = sign.weight is tables.Weight.STATUS and line.number in log.listed
+        if is_note or is_aside(line.text):
+            continue  # somebody's notes on ends, or advice
         clue = _of_sign(log, sign, found, line.number, line.group)
         if clue:
             yield clue

@@ -71,6 +71,8 @@ def _shell_lines(line: Line) -> int:
 
 def of_completed(ending: Ending) -> Clue | None:
     progress = ending.log.progress
+    if ending.log.passed_tests and ending.is_complete:
+        return _completed(ending, doubts=())
     # What was said to have ended the training, if it was the last one.
     quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))
     told = [each for each in quiet if not _is_of_another_fit(ending, each)]

@@ -8,7 +8,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clues import Clue, classified, hint
-from pitstop.diagnosis.log.lines import Line, without_marks
+from pitstop.diagnosis.log.lines import Line, is_aside, without_marks
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures import tables
 
@@ -95,7 +95,8 @@ def find(log: Log) -> Iterator[Clue]:
     for above, line, below in around:
         if is_of_cuda and _NO_DEVICE.search(line.text):
             yield from _of(log, line, line.text)
-        if line.number <= last or line.is_warning or _SAYS_NO_ERROR.search(line.text):
+        is_other = line.is_warning or is_aside(line.text) or _SAYS_NO_ERROR.search(line.text)
+        if line.number <= last or is_other:
             continue  # the program went on after it
         is_told = (
             _ANNOUNCES.match(above)
@@ -163,8 +164,8 @@ def _told_by_hand(log: Log) -> Clue | None:
 
 
 def is_ordinary(text: str) -> bool:
-    """A warning, or what a program says that goes on."""
-    return bool(_IS_NONE.search(without_marks(text)))
+    """A warning, advice, or what a program says that goes on."""
+    return is_aside(text) or bool(_IS_NONE.search(without_marks(text)))
 
 
 def _may_be_an_error(text: str) -> bool:

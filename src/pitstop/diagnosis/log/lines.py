@@ -87,6 +87,11 @@ _NOTEBOOK_LINE = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 
 _QUOTATION = re.compile(r"`([^`]+)`|(?<![\w=(,])\"([^\"]+)\"")
 _TAG_OF_TITLE = re.compile(r"^[\s#>*-]*(?:\[[\w ]+\]:? *)?| +#\d+$")
+_ASIDE = re.compile(
+    r"^\W*(?:(?:note|hint|tip)\W+)*if (?:you|your|it|this|that|the|an?|any|there|training)\b"
+    r"|\bwhich (?:I|we) (?:\w+ )?(?:solved|fixed)\b",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.?!]+(?= +[A-Z])|[.?!]*$")
 _LONE_MARKS = re.compile(r"^[\s#>/*;%|`'\"!$-]{1,16}(?:\d{1,2}[.)] )?(?=[A-Za-z_])")
 _BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*{2,}")
@@ -100,7 +105,7 @@ _SYSLOG = (
 # What stands before a message; each ends with at most one space, as indentation counts.
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(
-    rf"(?P<record>\[[^][]{{0,60}}[ |,:]{_LEVEL}\]:?)"
+    rf"(?P<record>\[[^][]{{0,60}}[ |,:]{_LEVEL}\]:?|\[[\w.]+\]\[{_LEVEL}\] -(?= ))"
     rf"|(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
     rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$))"
     rf"|(?P<logback>^{_CLOCK} \[[\w-]+\] +{_LEVEL} +[\w.$]+ -(?= ))"
@@ -192,6 +197,11 @@ def unquoted(raw: str) -> str:
 def without_marks(text: str) -> str:
     found = _LONE_MARKS.match(text)
     return _LAST_MARKS.sub("", text[found.end() :]) if found else text
+
+
+def is_aside(text: str) -> bool:
+    """Advice for what may come, or an error that is told to be mended."""
+    return bool(_ASIDE.search(text))
 
 
 def without_common_marks(lines: list[str]) -> list[str]:

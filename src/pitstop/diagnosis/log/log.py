@@ -85,8 +85,12 @@ class Log(Frozen):
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:
-        result = progress.result(self.lines)
-        return (*progress.completions(self.lines), *((result,) if result else ()))
+        found = (self.passed_tests, progress.result(self.lines))
+        return (*progress.completions(self.lines), *(each for each in found if each))
+
+    @cached_property
+    def passed_tests(self) -> Line | None:
+        return progress.passed_tests(self.lines)
 
     @cached_property
     def names_gpu(self) -> bool:

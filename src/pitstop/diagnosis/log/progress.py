@@ -1,5 +1,6 @@
 """Signs of training that goes on: progress bars, steps, epochs; and of its end."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,11 +49,13 @@ _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
     rf"^\W*{_LOGGED}(?:"
-    r"(?:the )?(?:model )?(?:training|optimi[sz]ation|experiment|job|run|all(?: \w+){0,2}?)"
+    r"(?:the )?(?:model )?"
+    r"(?:training|optimi[sz]ation|experiment|job|run|pipeline|all(?: \w+){0,2}?)"
     r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed|ended)|(?:finished|completed|ended) successfully)"
-    r"|finished training|\d+ epochs? (?:completed|finished) in \d|done training|all done"
+    r"|(?:finished|completed) (?:model )?training|\d+ epochs? (?:completed|finished) in \d"
+    r"|done training|all done"
     r"|Successfully completed|.*Oracle triggered exit"
     r"|(?:done|finished|completed?|success)(?: (?:ok|cleanly|successfully))?[.!]*$"
     r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
@@ -61,15 +64,18 @@ _COMPLETE = re.compile(
     r"|.*\b(?:exit(?:ed|ing)?|return)(?: with)?[ _]?(?:code|status)\W{1,4}0(?![\d.x])"
     r"|Results summary$|[\w./-]+ +(?:\d/\d +)?(?:Completed|Succeeded) +\d"
     r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
-    r"|(?:训练|任务|学習|학습) ?(?:已|が)?(?:完成|结束|完了|완료)\W*$"
+    r"|(?:所有)?(?:训练|任务|学習|학습) ?(?:已|が)?(?:完成|结束|完了|완료)\W*$"
     r"|\s*Reason: +Completed|.*returned successfully|.*Normal termination \(return value 0\))",
     re.IGNORECASE,
 )
 _RESULT = re.compile(
-    r"^\W*(?:\w+:)*\s*(?:the )?(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
+    r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
+    r"(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
     re.IGNORECASE,
 )
-_FEWEST_BEFORE_RESULT = 10
+_TESTS_RAN = re.compile(r"Ran \d+ tests? in \d")
+_PYTEST_PASSED = re.compile(r"=*(?!.*(?:failed|error)).*\d+ passed\b.* in \d")
+_FEWEST_BEFORE_RESULT, _MOST_RESULTS = 10, 3
 _FEWEST_OF_A_LOOP = 3
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
@@ -121,14 +127,30 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def result(lines: Sequence[Line]) -> Line | None:
-    """The last line, if it tells a result in a form that no line before it had."""
+    """The last line, if it tells a result in a form that no line before it had.
+
+    Below a loop others may follow the result.
+    """
     told = [line for line in lines if line.text.strip()]
     forms = [re.sub(r"\d+", "0", line.text) for line in told]
-    is_below_a_loop = len(forms) > 1 and forms.count(forms[-2]) >= _FEWEST_OF_A_LOOP
-    if not (is_below_a_loop or len(told) > _FEWEST_BEFORE_RESULT):
-        return None
-    is_new = forms.count(forms[-1]) == 1
-    return told[-1] if is_new and _RESULT.match(told[-1].text) else None
+    new = 0
+    while new < min(_MOST_RESULTS, len(forms) - 1) and forms.count(forms[-1 - new]) == 1:
+        new += 1
+    is_below_a_loop = new > 0 and forms.count(forms[-1 - new]) >= _FEWEST_OF_A_LOOP
+    most = new if is_below_a_loop else int(new > 0 and len(told) > _FEWEST_BEFORE_RESULT)
+    is_told = any(_RESULT.match(line.text) for line in told[len(told) - most :])
+    return told[-1] if is_told else None
+
+
+def passed_tests(lines: Sequence[Line]) -> Line | None:
+    """The line that tells how many tests ran, if all passed; what they print may be any error."""
+    told = [line for line in lines if line.text.strip()]
+    for above, line in itertools.pairwise(told):
+        if _PYTEST_PASSED.match(line.text):
+            return line
+        if line.text.startswith("OK") and _TESTS_RAN.match(above.text):
+            return above
+    return None
 
 
 def ended_in_nan(progress: Sequence[LogProgress]) -> bool:

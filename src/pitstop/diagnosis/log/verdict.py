@@ -38,6 +38,7 @@ _RAN = re.compile(
     re.MULTILINE,
 )
 _HUGE_BYTES = 1e12
+_OF_SLURM = re.compile(r"slurmstepd: |srun: ")
 _MEMORY = ("gpu_oom", "host_alloc_failure")
 
 
@@ -159,7 +160,7 @@ def _best(ending: Ending) -> Clue | None:
     loud = [each for each in fatal if each.cause not in QUIET_ENDS]
     found = _verdict(loud)
     if found:
-        return found
+        return (found.cause == "time_limit" and _waited_for(ending, loud, found)) or found
     if ending.is_complete:
         return of_completed(ending)
     status, code = _status(loud), _code(ending)
@@ -177,6 +178,20 @@ def _verdict(fatal: Sequence[Clue]) -> Clue | None:
     verdicts = [each for each in fatal if each.weight is Weight.VERDICT]
     said = [each for each in verdicts if not (each.is_victim and 0 < own < each.number)]
     return max(said, key=lambda each: each.confidence, default=None)
+
+
+def _waited_for(ending: Ending, fatal: Sequence[Clue], verdict: Clue) -> Clue | None:
+    """What ended the training just above, where others then waited until the time was up."""
+    above = [each for each in fatal if each.number < verdict.number]
+    own = next((each for each in reversed(above) if each.headed and not each.is_victim), None)
+    said = [
+        line
+        for line in ending.log.lines
+        if own and own.number < line.number < verdict.number and line.text.strip()
+    ]
+    message = own.raised.message.partition("\n\n")[0] if own and own.raised else ""
+    is_last = all(_OF_SLURM.match(line.text) or line.text.strip() in message for line in said)
+    return _error(ending, above) if own and is_last and ending.log.progress else None
 
 
 def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
