@@ -51,6 +51,13 @@ def _of(task: str, text: str) -> str:
     return "".join(f"{task}{line}\n" for line in text.splitlines())
 
 
+_THREADS = (
+    "Exception in thread NetStatThr:\nTraceback (most recent call last):\n"
+    '  File "/usr/lib/python3.11/threading.py", line 1045, in _bootstrap_inner\n'
+    "Exception in thread IntMsgThr:\nTraceback (most recent call last):\n"
+    '  File "/usr/lib/python3.11/threading.py", line 1045, in _bootstrap_inner\n'
+    "    self.run()\nBrokenPipeError: [Errno 32] Broken pipe\n"
+)
 _TIME_IS_UP = (
     "slurmstepd: error: *** JOB 8 ON n01 CANCELLED AT 2023-05-05T10:10:10 DUE TO TIME LIMIT ***\n"
 )
@@ -77,6 +84,8 @@ _TIME_IS_UP = (
         (_of("1: ", _KEY) + _TIME_IS_UP, "user_code_error"),
         (_KEY + "\nFalling back to defaults\n" + _TIME_IS_UP, "time_limit"),
         (_KEY + _EPOCH.replace("1/10", "2/10") + _TIME_IS_UP, "time_limit"),
+        # threads that are left behind fail at the end of the script
+        (_MEMORY + _THREADS, "gpu_oom"),
         # a launcher that could not start its tasks: what stands above it
         (_SSH + _NOT_STARTED, "permission_or_readonly"),
         (_KUBECTL + _NOT_STARTED, "network_or_download_failure"),

@@ -151,3 +151,10 @@ def test_frames_inside_a_message_do_not_cut_it_short() -> None:
     frames = "".join(f'  File "/lib/k{each}.py", line 9, in f\n\n' for each in range(90))
     (found,) = find(f"{HEADER}{FRAME}InvalidArgumentError: Graph error:\n{frames}Received a label")
     assert found.raised.message.endswith("Received a label")
+
+
+def test_a_title_tells_what_the_traceback_below_ended_in() -> None:
+    text = f"# IOError: truncated file\n\nWARNING:tensorflow:old\nA note.\n{HEADER}{FRAME}{LIBRARY}"
+    (found,) = find(text)
+    assert (found.raised.name, found.raised.message) == ("IOError", "truncated file")
+    assert [frame.code for frame in found.raised.frames] == ["step(batch)", "go()"]

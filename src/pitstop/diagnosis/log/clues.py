@@ -36,6 +36,7 @@ _TELLS_OF_AN_EXIT = re.compile(
 """So does an exception of any other name that says how a process ended."""
 
 _OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
+_MOST_ABOVE_A_THREAD = 4  # two threads that fail at once write between each other's lines
 _KILLED = "killed by signal: "
 _FIRST_TO_FAIL = "Root Cause (first observed failure)"
 """torchrun lists below it the process that failed first, above it those that it ended for that."""
@@ -141,12 +142,13 @@ def _from_tracebacks(log: Log) -> Iterator[Clue]:
     texts = {line.number: line.text for line in log.lines}
     for each in log.tracebacks[-_MOST_EXCEPTIONS:]:
         above = texts.get(each.first - 1, "")
+        near = [texts.get(each.first - back, "") for back in range(1, _MOST_ABOVE_A_THREAD + 1)]
         if _BENIGN_ABOVE.match(above) or _TELLS_NOTHING.match(each.raised.message):
             continue
         clue = _of_cut(each) if each.is_cut else _of_exception(log, each)
         if clue is None:
             continue
-        if _OF_A_THREAD.match(above):
+        if any(map(_OF_A_THREAD.match, near)):
             clue = replace(clue, confidence=clue.confidence * _THREAD_FACTOR, in_thread=True)
         yield clue
 

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pitstop.diagnosis.exception import Frame, Raised, bare, frame_of, frames_in, from_title
 from pitstop.diagnosis.log import progress
@@ -112,8 +113,11 @@ def _joined(stream: list[Line]) -> Iterator[Traceback]:
     places = {line.number: index for index, line in enumerate(stream)}
     for each in _single(stream):
         if last and _belongs(stream[places[last.title] + 1 : places[each.first]], last, each):
+            chain = (*last.chain, *each.chain)[-_LONGEST_CHAIN:]
+            if _is_titled(last, each):
+                chain = (replace(last.raised, frames=each.raised.frames),)
             last = Traceback(
-                (*last.chain, *each.chain)[-_LONGEST_CHAIN:],
+                chain,
                 last.first,
                 each.last,
                 each.title,
@@ -131,13 +135,19 @@ def _joined(stream: list[Line]) -> Iterator[Traceback]:
 
 def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
     """Whether what follows is a part of the exception before; the gap begins below its title."""
-    if any(_JOINT.search(line.text) for line in gap):
+    if _is_titled(before, after) or any(_JOINT.search(line.text) for line in gap):
         return True
     told = [line for line in gap if line.text.strip()]
     if (told or after.is_original) and all(_NESTED.search(line.text) for line in told):
         return len(gap) <= _MOST_GAP_LINES
     beyond = [line for line in told if line.number > before.last]
     return not beyond and after.first - before.last <= _MOST_GAP_LINES and _holds(before, after)
+
+
+def _is_titled(before: Traceback, after: Traceback) -> bool:
+    """A page's title tells what the traceback below ended in, whose end is missing."""
+    is_title = before.title == 1 and before.quote.startswith("# ")
+    return is_title and after.is_cut and not (after.raised.name or before.headed)
 
 
 def _holds(before: Traceback, after: Traceback) -> bool:

@@ -227,6 +227,9 @@ def _first_to_fail(own: Sequence[Clue]) -> Clue:
         before = [each for each in own if each.number < interrupts[0].number]
         stuck = [each for each in before if each.in_thread]
         return stuck[0] if stuck else interrupts[-1]
+    outside = [each for each in own if each.headed and not each.in_thread]
+    if own[-1].in_thread and outside:
+        own = outside  # threads that the script leaves behind may fail at its end
     groups = {each.group for each in own}
     if len(groups) > 1:
         lasts = [[each for each in own if each.group == group][-1] for group in groups]
