@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults.catalog import SCENARIOS
 from pitstop import __version__
 from pitstop.cli.commands import COMMANDS
 from tests.source_tree import ROOT
@@ -51,6 +52,11 @@ def test_every_command_is_documented() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in _PAGES)
     missing = [name for name in COMMANDS if f"pitstop {name}" not in text]
     assert not missing
+
+
+def test_the_scenarios_of_the_fault_bench_are_counted() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"`make faults` injects (\d+) ", text) == [str(len(SCENARIOS))]
 
 
 def test_every_decision_is_listed() -> None:

@@ -53,8 +53,13 @@ def test_the_report_is_among_the_texts_of_the_users_tensorboard(tmp_path: Path) 
 
 def test_a_restart_is_decided_by_the_cause_and_leaves_a_report_too(tmp_path: Path) -> None:
     folder = _run(tmp_path)
-    assert cause_and_report(tmp_path) == "killed_from_outside"
+    said: list[str] = []
+    assert cause_and_report(tmp_path, said.append) == "killed_from_outside"
     assert (folder / "report.json").exists()
+    assert [line.partition(":")[0] for line in said[:1]] == ["killed_from_outside"]
+    assert len(said) == 2
+    leave_reports(tmp_path, said.append)
+    assert len(said) == 2
 
 
 def test_a_refused_report_is_told_and_no_signal_ends_the_command_meanwhile(tmp_path: Path) -> None:
@@ -75,10 +80,10 @@ def test_a_refused_report_is_told_and_no_signal_ends_the_command_meanwhile(tmp_p
         for name, handler in before.items():
             signal.signal(signal.Signals[f"SIG{name}"], handler)
     assert said == ["the report could not be written: Is a directory."]
-    assert cause_and_report(tmp_path) == "killed_from_outside"
+    assert cause_and_report(tmp_path, print) == "killed_from_outside"
 
 
 def test_a_folder_without_a_journal_has_no_report(tmp_path: Path) -> None:
     leave_reports(tmp_path, print)
-    assert cause_and_report(tmp_path) == "unknown"
+    assert cause_and_report(tmp_path, print) == "unknown"
     assert not list(tmp_path.iterdir())

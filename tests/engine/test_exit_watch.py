@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.engine import witness
 from pitstop.events import Event, ExitCalled, ThreadFailed, from_record
 
 WATCHED = """
@@ -40,6 +41,11 @@ def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
     )
     told = [from_record(json.loads(line)) for line in done.stdout.splitlines()]
     return done.returncode, told, str(script)
+
+
+def test_what_pitstop_does_is_not_the_scripts(tmp_path: Path) -> None:
+    own = f"compile('os.kill(os.getpid(), 9)', {witness.__file__!r}, 'exec')"
+    assert run(tmp_path, f"exec({own})")[:2] == (-9, [])
 
 
 @pytest.mark.parametrize(

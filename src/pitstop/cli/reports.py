@@ -36,12 +36,13 @@ def leave_reports(run_dir: Path, say: Callable[[str], None], *, is_told: bool = 
             say(f"the report could not be written: {error.strerror}.")
 
 
-def cause_and_report(run_dir: Path) -> str:
+def cause_and_report(run_dir: Path, say: Callable[[str], None]) -> str:
     """Why the last attempt of a run ended; an error of the disk is reported at the end."""
     from pitstop.diagnosis import load
 
     with contextlib.suppress(RunNotFound, OSError):
-        _write(run_dir)
+        for line in _write(run_dir):
+            say(line)
     return load.cause_of(run_dir)
 
 

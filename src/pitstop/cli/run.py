@@ -1,6 +1,7 @@
 """`pitstop run`."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import click
@@ -113,7 +114,8 @@ def run(
         status_line=not no_status_line,
         launcher_pid=launcher_pid,
     )
-    outcome = supervise(request, say, reports.prepare, reports.cause_and_report)
+    cause_of = partial(reports.cause_and_report, say=say)
+    outcome = supervise(request, say, reports.prepare, cause_of)
     early_stop.forget()
     code = outcome.exit_code
     # Also if the report fails, the exit code is the run's.

@@ -98,7 +98,11 @@ _NEWS: Mapping[MarkKind | None, Mapping[type[events.Event], Callable[[Any], str]
         events.TrainingWentOn: "continued after {0.seconds:.0f} s without progress".format,
     },
     MarkKind.STOP: {
-        events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
+        events.ExitCalled: lambda each: (
+            f"{each.how}({each.code}) at {_source(each)}"
+            if each.file
+            else f"{each.code} ({each.how})"
+        ),
         events.StopRequested: _stop_requested,
         events.StopTrainingSet: lambda each: (
             f"{each.callback or _source(each)} ended the training at step {each.step:,}"

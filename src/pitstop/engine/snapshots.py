@@ -15,7 +15,14 @@ from pitstop.engine.lockstep import Lockstep
 from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.supervisor_connection import SupervisorConnection
 from pitstop.engine.trainings import Trainings
-from pitstop.events import CheckpointFailed, Event, StopRequested, TrainerStopped
+from pitstop.events import (
+    DRILLED,
+    CheckpointFailed,
+    Event,
+    ExitCalled,
+    StopRequested,
+    TrainerStopped,
+)
 from pitstop.link.beacon import Phase, Stop
 from pitstop.link.messages import ArenaOffer, Welcome
 from pitstop.machine.memory import available_bytes
@@ -190,6 +197,7 @@ class Snapshots:
 
     def _end_where_set(self, step: int, take: Take) -> None:
         if 0 < self._settings.die_at_step <= step:
+            self._supervisor.report(ExitCalled(DRILLED, "SIGKILL", "", 0, ""))
             os.kill(os.getpid(), signal.SIGKILL)
         if 0 < self._settings.halt_at_step <= step:
             self._supervisor.report(StopRequested(source="setting", urgency="graceful"))

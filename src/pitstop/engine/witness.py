@@ -65,7 +65,9 @@ class ExitWatch:
         hook(signal, "raise_signal", self._raise_signal)
         threading.excepthook = self._on_thread_failed
 
-    def _on_kill(self, how: str, arguments: tuple[Any, ...], _: FrameType | None) -> None:
+    def _on_kill(self, how: str, arguments: tuple[Any, ...], caller: FrameType | None) -> None:
+        if caller and is_own_file(caller.f_code.co_filename):
+            return
         target, number = arguments
         ends_it = number not in _END_NOBODY and signal.getsignal(number) is signal.SIG_DFL
         if ends_it and (how != "os.kill" or target in (0, self._pid)):

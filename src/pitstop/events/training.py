@@ -195,10 +195,13 @@ class ThreadFailed(Event):
 SIGNALLING = ("os.kill", "signal.pthread_kill", "signal.raise_signal")
 
 
-class ExitCalled(Event):
-    """The script asked to exit."""
+DRILLED = "--die-at-step"
 
-    how: str  # "sys.exit", "os._exit", "os.abort", "exit", "quit", or one of `SIGNALLING`
+
+class ExitCalled(Event):
+    """The script asked to exit, or the trainer kills itself, as a drill asks (`DRILLED`)."""
+
+    how: str  # "sys.exit", "os._exit", "os.abort", "exit", "quit", `DRILLED`, or of `SIGNALLING`
     code: str  # what it gives back, in words when it is no number; or the signal's name
     file: str
     line: int

@@ -8,9 +8,11 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
+    DRILLED,
     AttemptStarted,
     BatchDivided,
     CheckpointCommitted,
+    ExitCalled,
     Notice,
     StopRequested,
 )
@@ -203,3 +205,20 @@ def test_a_trainer_that_is_killed_in_a_pipe_is_not_unknown() -> None:
     finding = finding_of(failed(exited(0)))
     assert finding.cause == "killed_from_outside"
     assert "pipefail" in finding.advice[0]
+
+
+def test_a_script_that_kills_itself_is_not_killed_from_outside() -> None:
+    call = ExitCalled("os.kill", "SIGKILL", "/app/train.py", 12, "on_epoch_end", "Guard")
+    ended = failed(call, killed())
+    assert finding_of(ended).cause == "user_code_error"
+    assert "os.kill at /app/train.py:12" in finding_of(ended).summary
+    assert diagnose(ended).others == ()
+
+
+def test_a_kill_that_a_drill_asks_for_is_not_the_scripts() -> None:
+    finding = finding_of(failed(ExitCalled(DRILLED, "SIGKILL", "", 0, ""), killed()))
+    assert finding.cause == "killed_from_outside"
+    assert (
+        finding.summary
+        == "Pitstop killed the trainer with SIGKILL at step 47, as --die-at-step asks."
+    )

@@ -225,7 +225,7 @@ def test_an_exit_for_an_exception_that_was_caught_names_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "cause"), [("SIGKILL", "killed_from_outside"), ("SIGSEGV", "native_crash")]
+    ("name", "cause"), [("SIGABRT", "native_crash"), ("SIGSEGV", "native_crash")]
 )
 def test_a_signal_that_the_script_sent_to_itself_names_the_line(name: str, cause: str) -> None:
     call = replace(CALL, how="os.kill", code=name)

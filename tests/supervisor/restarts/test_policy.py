@@ -80,10 +80,10 @@ def test_a_read_that_failed_is_retried_whatever_it_is_called() -> None:
 
 
 def test_a_script_that_kills_itself_is_tried_once_more_only() -> None:
-    own = AttemptFailure(KILLED, 20, by_itself=True)
+    own = AttemptFailure("user_code_error", 20, by_itself=True)
     assert decide([own], MANY, 0.5).wait_seconds == 0.0
-    assert decide([own, own], MANY, 0.5).reason.startswith("killed_from_outside twice in a row")
-    assert most_in_a_row(AttemptFailure("user_code_error", 20, by_itself=True)) is None
+    assert decide([own, own], MANY, 0.5).reason.startswith("user_code_error twice in a row")
+    assert most_in_a_row(AttemptFailure("user_code_error", 20)) is None
 
 
 def test_waits_grow_while_nothing_is_gained_and_begin_again_with_a_new_step() -> None:

@@ -83,7 +83,10 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     if evidence.signalled_itself:
-        return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
+        return None  # the call is known
+    call = evidence.last(events.ExitCalled)
+    if call and call.how == events.DRILLED:
+        return tell("drilled", (evidence.ended_by_signal,), at=evidence.at_step, by=call.how)
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     peak = _usage(ended).strip(" :")
     usage = _flight(evidence) or ((EvidenceItem("memory", peak),) if peak else ())

@@ -198,8 +198,8 @@ def exit_called(evidence: Evidence) -> Finding | None:
     return tell(
         "preemption_handler" if of_tensorflow else "exit_called",
         (_call_item(call), EvidenceItem("exit status", code)),
-        # An abort or a signal looks like a crash or a kill from outside: that finding comes first.
-        confidence=_OF_SIGNALS if evidence.signal else None,
+        # An abort or a signal looks like a crash or a request: that finding comes first.
+        confidence=_OF_SIGNALS if evidence.signal not in ("", "SIGKILL") else None,
         code=code,
         call=_call_words(call),
         words=words,

@@ -92,7 +92,7 @@ class Decision(Frozen):
 def most_in_a_row(failure: AttemptFailure) -> int | None:
     """How often it may come back without a new step; None for causes that are not retried."""
     most = _OFTEN if failure.may_pass else BRAKE.get(failure.cause)
-    return min(most, _TWICE) if most and failure.by_itself else most
+    return _TWICE if failure.by_itself else most
 
 
 def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
@@ -112,7 +112,8 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
         return Decision(None, f"{in_a_row} failures in a row without a new step")
     if len(failures) > policy.most:
         return Decision(None, f"no restarts left ({policy.most} used)")
-    if in_a_row == 1 and last.cause in _AT_ONCE and not last.may_pass:
+    is_sudden = last.cause in _AT_ONCE or last.by_itself
+    if in_a_row == 1 and is_sudden and not last.may_pass:
         return Decision(0.0)
     return Decision(delay_seconds(in_a_row, chance))
 
