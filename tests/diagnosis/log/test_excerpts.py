@@ -203,6 +203,8 @@ def test_what_a_sentence_quotes_is_read(sentence: str, said: str, cause: CauseId
         "W core/x.cc:9] Optimization loop failed: CANCELLED: by it",
         "Here is my code, the log below ends after `model.fit`",
         "WARNING: retrying: Connection refused",
+        "- `ModuleNotFoundError: No module named 'cv2'`: run `pip install opencv-python`.",
+        "Q: What does `Segmentation fault (core dumped)` mean?",
         "If you get `Killed`, your machine has too little memory: add swap.",
         "Note: if training fails with `OOM when allocating tensor`, use a smaller batch.",
         "I had `OSError: [Errno 28] No space left on device`, which I solved. Is 3 s normal?",

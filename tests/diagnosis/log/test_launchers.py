@@ -86,6 +86,7 @@ _TIME_IS_UP = (
         (_KEY + _EPOCH.replace("1/10", "2/10") + _TIME_IS_UP, "time_limit"),
         # threads that are left behind fail at the end of the script
         (_MEMORY + _THREADS, "gpu_oom"),
+        (_KEY + "Error in atexit._run_exitfuncs:\n" + _MEMORY, "user_code_error"),
         # a launcher that could not start its tasks: what stands above it
         (_SSH + _NOT_STARTED, "permission_or_readonly"),
         (_KUBECTL + _NOT_STARTED, "network_or_download_failure"),

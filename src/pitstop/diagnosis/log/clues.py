@@ -44,7 +44,9 @@ _SIGNAL_INSIDE = re.compile(
     r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
     rf"|{_KILLED}(?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
 )
-_BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
+_BENIGN_ABOVE = re.compile(
+    r"^(?:Exception ignored (?:in|on)|--- Logging error ---|Error in atexit)"
+)
 _TELLS_NOTHING = re.compile(r"(?:En|De)queue operation was cancelled")
 """TensorFlow 1 ends the threads of its queues with this line, for any reason."""
 

@@ -89,7 +89,7 @@ _QUOTATION = re.compile(r"`([^`]+)`|(?<![\w=(,])\"([^\"]+)\"")
 _TAG_OF_TITLE = re.compile(r"^[\s#>*-]*(?:\[[\w ]+\]:? *)?| +#\d+$")
 _ASIDE = re.compile(
     r"^\W*(?:(?:note|hint|tip)\W+)*if (?:you|your|it|this|that|the|an?|any|there|training)\b"
-    r"|\bwhich (?:I|we) (?:\w+ )?(?:solved|fixed)\b",
+    r"|\bwhich (?:I|we) (?:\w+ )?(?:solved|fixed)\b|^\s*(?:[-*\u2022] +`[^`]+` ?[:-]|Q: )",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.?!]+(?= +[A-Z])|[.?!]*$")
@@ -200,7 +200,7 @@ def without_marks(text: str) -> str:
 
 
 def is_aside(text: str) -> bool:
-    """Advice for what may come, or an error that is told to be mended."""
+    """Advice or a question about what may come, or an error that is told to be mended."""
     return bool(_ASIDE.search(text))
 
 

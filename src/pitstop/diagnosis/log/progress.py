@@ -50,7 +50,7 @@ _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 _COMPLETE = re.compile(
     rf"^\W*{_LOGGED}(?:"
     r"(?:the )?(?:model )?"
-    r"(?:training|optimi[sz]ation|experiment|job|run|pipeline|all(?: \w+){0,2}?)"
+    r"(?:training|optimi[sz]ation|experiment|job|run|pipeline|search|tuning|all(?: \w+){0,2}?)"
     r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed|ended)|(?:finished|completed|ended) successfully)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pitstop.diagnosis.exception import Frame, Raised, bare, frame_of, frames_in, from_title
 from pitstop.diagnosis.log import progress
-from pitstop.diagnosis.log.lines import Line, without_marks
+from pitstop.diagnosis.log.lines import Line, is_aside, without_marks
 from pitstop.diagnosis.signatures.tables import CLASSES
 from pitstop.record import Frozen
 
@@ -213,6 +213,8 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
         return _build(stream, index, index, headed=False)
     title = _TITLE.match(without_marks(stream[index].text))
     if title is None or not _names_exception(title["name"].partition("(")[0]):
+        return None
+    if is_aside(stream[index].text):
         return None
     if title["name"].lower() == "error" and not title["message"]:
         return None
