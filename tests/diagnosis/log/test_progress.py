@@ -89,6 +89,7 @@ def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
         "Training ends @ 1589398297.5",
         "\u2714 Saved pipeline to output directory",
         "Completed model training.",
+        " 40%|## | 41/102 [57:45<1:16:44, 13.37it/s](INFO)[base.py:532]  ---Training Finished---",
         "Search finished. Best val_loss: 0.29",
         "[2026-01-30 19:02:16,833][manifold][INFO] - >>> Pipeline Complete. Shutting down.",
         "所有任务完成!",

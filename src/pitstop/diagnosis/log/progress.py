@@ -8,7 +8,7 @@ from dataclasses import replace
 from pitstop.diagnosis.log.lines import Line
 from pitstop.record import Frozen
 
-_LOGGED = r"(?:(?:INFO|DEBUG) +(?:[\w.:-]+ +){0,2}?)?"
+_LOGGED = r"(?:(?:INFO|DEBUG)(?: +(?:[\w.:-]+ +){0,2}?|\W*\[[\w.]+:\d+\]\W*))?"
 """What many loggers put before a message, after the time."""
 _EPOCH = re.compile(
     rf"^[\W_]*{_LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
