@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import LevelKnown
+from tests.integration.compare import assert_identical
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
@@ -48,3 +49,19 @@ def test_tensors_that_a_layer_keeps_are_no_state(tmp_path: Path, forked: Interpr
     assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
     known = run.last(LevelKnown)
     assert known.level == "exact_by_replay", known.reason
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("step", ["27", "75"])
+def test_calls_with_other_batch_sizes_have_the_graphs_of_one_process(
+    tmp_path: Path, forked: Interpreter, step: str
+) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / "several_batch_sizes.py", "plain.npz")
+    options = ("--every", "1steps")
+    run = KerasRun(tmp_path, "several_batch_sizes.py", ("out.npz",), options, interpreter=forked)
+    assert run.attempt("--die-at-step", "3").returncode != 0
+    assert run.attempt("--die-at-step", step).returncode != 0
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert_identical(tmp_path / "plain.npz", tmp_path / "out.npz")
+    assert run.last(LevelKnown).level == "exact"

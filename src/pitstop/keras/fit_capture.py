@@ -87,6 +87,7 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
             "structure": run.structure.capture(),
             "traced": run.traced.capture(),
             "draws": run.traced.draws_so_far(),
+            "inputs": run.traced.inputs(),
             "input": input_json,
             "validation": validation_json,
         },

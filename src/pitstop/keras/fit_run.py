@@ -326,6 +326,7 @@ class FitRun:
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
         self.structure.as_begun(saved.state["fit"]["structure"])
+        self.traced.expect(saved.state["fit"].get("inputs", {}))
         batches = self.input.throwaway(saved, fixed_batch_size(self.model))
         failed: tf.errors.OpError | None = None
         try:

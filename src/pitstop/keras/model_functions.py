@@ -13,7 +13,7 @@ from typing import Any
 
 from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES, kinds
-from pitstop.tensorflow import counted_draws, private
+from pitstop.tensorflow import counted_draws, earlier_traces, private
 from pitstop.tensorflow.counted_draws import Draws
 from pitstop.tensorflow.graph_digest import look
 from pitstop.tensorflow.randomness import is_part_of_an_input
@@ -37,6 +37,7 @@ class ModelFunctions:
         self._looked_at = -1
         self._of_script: list[Any] = []
         self._saved: Mapping[str, Mapping[str, str]] = {}
+        self._inputs: dict[str, list[str]] = {}
         self.places: dict[str, str] = {}  # where the training step traced random ops, by type
         self.draws = ""  # which function draws from a hidden stream; empty where none does
 
@@ -91,6 +92,16 @@ class ModelFunctions:
         counted = ((name, each, counted_draws.of(each)) for name, each in self._functions())
         found = ((name, each.capture(private.graphs(f))) for name, f, each in counted if each)
         return {name: draws for name, draws in found if draws}
+
+    def inputs(self) -> dict[str, list[str]]:
+        found = ((name, earlier_traces.inputs_of(each)) for name, each in self._functions())
+        return self._inputs | {name: inputs for name, inputs in found if inputs}
+
+    def expect(self, inputs: Mapping[str, list[str]]) -> None:
+        """Lets the functions be traced for what they were traced for before."""
+        self._inputs = dict(inputs)
+        for name, function in self._functions():
+            earlier_traces.expect(function, inputs.get(name, []))
 
     def restore(self, saved: Mapping[str, Mapping[str, str]], draws: Mapping[str, Draws]) -> None:
         self._saved = saved

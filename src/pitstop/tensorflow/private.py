@@ -33,7 +33,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
 from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import counted_draws, drawn_inputs, event_files, traced_ops
+from pitstop.tensorflow import counted_draws, drawn_inputs, earlier_traces, event_files, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
@@ -57,7 +57,6 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (interleave_op, "_ParallelInterleaveDataset"),
     (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
-    (random_seed, "get_seed"),
     (config, "is_op_determinism_enabled"),
     (ops.EagerTensor, "_numpy"),
     (ops.EagerTensor, "_shape_tuple"),
@@ -72,6 +71,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (concrete_function.ConcreteFunction, "__call__"),
     *counted_draws.NEEDED,
     *drawn_inputs.NEEDED,
+    *earlier_traces.NEEDED,
     *event_files.NEEDED,
 )
 
