@@ -52,13 +52,13 @@ def test_tensors_that_a_layer_keeps_are_no_state(tmp_path: Path, forked: Interpr
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("step", ["27", "75"])
+@pytest.mark.parametrize(("step", "mode"), [("27", ()), ("75", ()), ("5", ("loop",))])
 def test_calls_with_other_batch_sizes_have_the_graphs_of_one_process(
-    tmp_path: Path, forked: Interpreter, step: str
+    tmp_path: Path, forked: Interpreter, step: str, mode: tuple[str, ...]
 ) -> None:
-    run_alone(tmp_path, *forked, SCRIPTS / "several_batch_sizes.py", "plain.npz")
-    options = ("--every", "1steps")
-    run = KerasRun(tmp_path, "several_batch_sizes.py", ("out.npz",), options, interpreter=forked)
+    script, options = "several_batch_sizes.py", ("--every", "1steps")
+    run_alone(tmp_path, *forked, SCRIPTS / script, "plain.npz", *mode)
+    run = KerasRun(tmp_path, script, ("out.npz", *mode), options, interpreter=forked)
     assert run.attempt("--die-at-step", "3").returncode != 0
     assert run.attempt("--die-at-step", step).returncode != 0
     ended = run.attempt()

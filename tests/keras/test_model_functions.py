@@ -55,7 +55,7 @@ def test_a_step_that_is_traced_again_with_another_value_is_told(options: dict[st
     saved = traced.capture()
     for factor, is_other in ((0.5, False), (2.0, True)):
         resumed, followed = compiled(factor, **options)
-        followed.restore(saved, {})
+        followed.restore(saved, {}, {})
         fit(resumed)
         assert ("the training step" in followed.look()) is is_other
         assert followed.look() == ""
@@ -68,7 +68,7 @@ def test_a_step_that_was_traced_before_the_restore_is_compared() -> None:
     resumed, followed = compiled(2.0)
     fit(resumed)
     assert not followed.look()
-    followed.restore(traced.capture(), {})
+    followed.restore(traced.capture(), {}, traced.inputs())
     assert "the training step" in followed.look()
 
 
@@ -78,7 +78,7 @@ def test_what_one_batch_was_traced_with_is_told_as_well() -> None:
     assert not traced.look()
     for factor, is_other in ((0.5, False), (2.0, True)):
         resumed, followed = compiled(factor)
-        followed.restore(traced.capture(), {})
+        followed.restore(traced.capture(), {}, traced.inputs())
         resumed.train_on_batch(ROWS, ANSWERS)
         assert ("the training step" in followed.look()) is is_other
 
@@ -89,7 +89,7 @@ def test_the_next_fit_keeps_the_step_unless_the_model_is_compiled_again() -> Non
     traced.look()
     for compiles in (False, True):
         resumed, ended = compiled(0.5)
-        ended.restore(traced.capture(), {})
+        ended.restore(traced.capture(), {}, traced.inputs())
         resumed.factor = 2.0
         if compiles:
             resumed.compile("adam", "mse")
@@ -103,7 +103,7 @@ def test_functions_of_validation_and_prediction_are_compared() -> None:
     model.evaluate(ROWS, ANSWERS, verbose=0)
     traced.look()
     resumed, followed = compiled(0.25)
-    followed.restore(traced.capture(), {})
+    followed.restore(traced.capture(), {}, traced.inputs())
     resumed.predict(ROWS, verbose=0)
     assert not followed.look()
     resumed.evaluate(ROWS, ANSWERS, verbose=0)
@@ -123,7 +123,7 @@ def test_a_large_tensor_in_the_place_of_another_is_told() -> None:
     traced.look()
     for factor in (1.0, 2.0):
         resumed, followed = compiled(tf.fill((4, 300), factor))
-        followed.restore(traced.capture(), {})
+        followed.restore(traced.capture(), {}, traced.inputs())
         fit(resumed)
         assert bool(followed.look()) is (factor == 2.0)
 
@@ -166,7 +166,7 @@ def test_a_function_of_a_callback_is_compared(factor: float) -> None:
     assert not traced.look()
     resumed, (_, followed) = measures(factor), compiled(1.0)
     followed.begin([resumed])
-    followed.restore(traced.capture(), {})
+    followed.restore(traced.capture(), {}, traced.inputs())
     resumed.on_epoch_end(1)
     assert bool(followed.look()) is (factor == 2.0)
 
@@ -214,6 +214,58 @@ def test_other_models_and_what_collections_hold_are_compared(
     assert not traced.look()
     saved = traced.capture()
     callback, followed = asking(critic_factor, own_factor)
-    followed.restore(saved, {})
+    followed.restore(saved, {}, {})
     callback.on_epoch_end(1)
     assert followed.look().partition(" was")[0].endswith(told)
+
+
+class Counting(Weighted):
+    """Counts how often its steps are traced."""
+
+    traces = 0
+
+    def train_step(self, data: Any) -> Any:
+        self.traces += 1
+        return super().train_step(data)
+
+    def test_step(self, data: Any) -> Any:
+        self.traces += 1
+        return super().test_step(data)
+
+
+def counting() -> tuple[Counting, ModelFunctions]:
+    model = Counting(1.0)
+    model(tf.constant(ROWS))
+    model.compile("sgd", "mse")
+    return model, ModelFunctions(model)
+
+
+def test_a_trace_that_is_repeated_leaves_what_it_counted() -> None:
+    model, traced = counting()
+    fit(model)
+    model.evaluate(ROWS, ANSWERS, batch_size=2, verbose=0)
+    assert model.traces == 2
+    traced.look()
+    resumed, followed = counting()
+    resumed.traces = model.traces
+    followed.restore(traced.capture(), {}, traced.inputs())
+    for each in (resumed, model):
+        fit(each)
+        each.evaluate(ROWS, ANSWERS, batch_size=2, verbose=0)
+        assert each.traces == 2
+        each.evaluate(ROWS, ANSWERS, batch_size=1, verbose=0)
+        assert each.traces == 3
+
+
+@pytest.mark.parametrize(("batch_sizes", "is_told"), [((2,), False), ((4,), True), ((2, 4), False)])
+def test_other_inputs_than_those_that_nobody_knows_are_told(
+    batch_sizes: tuple[int, ...], *, is_told: bool
+) -> None:
+    model, traced = compiled(1.0)
+    fit(model)
+    traced.look()
+    resumed, followed = compiled(1.0)
+    followed.restore(traced.capture(), {}, {})
+    for batch_size in batch_sizes:
+        resumed.fit(ROWS, ANSWERS, batch_size=batch_size, verbose=0)
+    assert ("other inputs" in followed.look()) is is_told

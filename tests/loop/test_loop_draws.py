@@ -82,3 +82,32 @@ def test_functions_of_one_name_are_doubted_while_they_live(watch: Any) -> None:
         drawn(step, 1)
     [reason] = doubts
     assert "two functions with the name one" in reason
+
+
+def relaxed(traced: list[Any], name: str = "step") -> Any:
+    def share(rows: Any) -> Any:
+        traced.append(rows.shape[0])
+        return rows / tf.cast(tf.shape(rows)[0], tf.float32)
+
+    share.__name__ = name
+    return tf.function(share, reduce_retracing=True)
+
+
+@pytest.mark.parametrize("names", [("step",), ("step", "other"), ("step", "step")])
+def test_functions_are_traced_for_the_inputs_of_the_earlier_attempt(
+    watch: Any, names: tuple[str, ...]
+) -> None:
+    begun, _ = watch()
+    steps = [relaxed([], name) for name in names]
+    for count in (3, 7):
+        for step in steps:
+            step(tf.zeros(count))
+    saved = begun.inputs()
+    resumed, _ = watch()
+    resumed.expect(saved)
+    traced: list[Any] = []
+    again = [relaxed(traced, name) for name in names]
+    assert resumed.inputs() == saved
+    again[0](tf.zeros(7))
+    # Several with one name may be taken for each other.
+    assert traced == [7 if names == ("step", "step") else None]

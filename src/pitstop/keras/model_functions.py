@@ -8,11 +8,12 @@ change them later, without an effect; a function that is traced then has the lat
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES, kinds
+from pitstop.keras.trace_numbers import ModelNumbers
 from pitstop.tensorflow import counted_draws, earlier_traces, private
 from pitstop.tensorflow.counted_draws import Draws
 from pitstop.tensorflow.graph_digest import look
@@ -23,10 +24,16 @@ _OTHER = (
     "{} was traced again with other Python values: the script has changed a value "
     "that it read as a constant; keep it in a tf.Variable"
 )
+_OTHER_INPUTS = (
+    "{} was traced for other inputs than before, and TensorFlow chooses between its graphs by the "
+    "order of these; the last bit may differ"
+)
 _KNOWN: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
 """By signature, the digests of the functions of this process, and of those they stand for."""
 _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 """How many traces of a function had been compared."""
+_EARLIER: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
+"""The signatures that a function was traced for before, where its inputs are not known."""
 _DRAWS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """The type of an op in a function that draws from a hidden stream."""
 
@@ -70,6 +77,9 @@ class ModelFunctions:
         saved = {} if _is_of_model(name) else self._saved.get(name, {})
         known, other = _KNOWN.setdefault(function, dict(saved)), ""
         digests, _DRAWS[function] = look(function)
+        earlier = _EARLIER.get(function, frozenset[str]())
+        if digests.keys() - earlier and earlier - digests.keys():
+            other = _OTHER_INPUTS.format(_in_words(name, function))
         for signature, digest in digests.items():
             is_other = known.setdefault(signature, digest) != digest
             if is_other and digest not in _of_equal_arguments(known, signature):
@@ -100,22 +110,36 @@ class ModelFunctions:
     def expect(self, inputs: Mapping[str, list[str]]) -> None:
         """Lets the functions be traced for what they were traced for before."""
         self._inputs = dict(inputs)
+        self._make(inputs)
         for name, function in self._functions():
-            earlier_traces.expect(function, inputs.get(name, []))
+            model = self._models[_model_of(name)] if _is_of_model(name) else None
+            numbers = None if model is None else ModelNumbers(model)
+            earlier_traces.expect(function, inputs.get(name, []), numbers)
 
-    def restore(self, saved: Mapping[str, Mapping[str, str]], draws: Mapping[str, Draws]) -> None:
+    def restore(
+        self,
+        saved: Mapping[str, Mapping[str, str]],
+        draws: Mapping[str, Draws],
+        inputs: Mapping[str, list[str]],
+    ) -> None:
         self._saved = saved
-        for other, model in self._models.items():
-            for name in _NAMES:
-                if any(saved.get(_key(name, depth, other)) for depth in (0, 1)):
-                    # One that is made now is kept, unless the script compiles the model again.
-                    getattr(model, f"make_{name}")()
+        self._make([name for name, found in saved.items() if found])
+        self.expect(inputs)
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
+            if name not in inputs and earlier_traces.generalizes(function):
+                _EARLIER[function] = frozenset(saved.get(name, ()))
             _SEEN.pop(function, None)
             if (counted := counted_draws.of(function)) is not None:
                 counted.restore(draws.get(name, {}))
         self._looked_at = -1
+
+    def _make(self, names: Collection[str]) -> None:
+        """Makes the steps that had been traced; Keras keeps one, unless the model is compiled."""
+        for other, model in self._models.items():
+            for name in _NAMES:
+                if any(_key(name, depth, other) in names for depth in (0, 1)):
+                    getattr(model, f"make_{name}")()
 
     def _functions(self) -> Iterator[tuple[str, Any]]:
         for other, model in self._models.items():
@@ -157,6 +181,10 @@ def _key(name: str, depth: int, model: str) -> str:
     return f"{name}/{depth}/{model}" if model else f"{name}/{depth}" if depth else name
 
 
+def _model_of(key: str) -> str:
+    return key.partition("/")[2].partition("/")[2]
+
+
 _OWN_STEP = (_NAMES[0], _key(_NAMES[0], 1, ""))
 
 
@@ -169,5 +197,4 @@ def _in_words(name: str, function: Any) -> str:
         return "the training step"
     if not _is_of_model(name):
         return private.function_name(function)
-    of_model, _, rest = name.partition("/")
-    return f"{of_model} of {rest.partition('/')[2] or 'the model'}"
+    return f"{name.partition('/')[0]} of {_model_of(name) or 'the model'}"

@@ -1,14 +1,20 @@
 """Random ops in functions that the script calls between the steps of its loop."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original
-from pitstop.tensorflow import counted_draws, graph_digest, private, randomness
+from pitstop.tensorflow import (
+    counted_draws,
+    earlier_traces,
+    graph_digest,
+    private,
+    randomness,
+)
 from pitstop.tensorflow.function_draws import FunctionDraws
 from pitstop.tensorflow.traced_ops import OpKind
 
@@ -27,6 +33,7 @@ class LoopDraws(FunctionDraws):
     def __init__(self, doubt: Callable[[str], None]) -> None:
         super().__init__()
         self._doubt = doubt
+        self._inputs: dict[str, list[str]] = {}  # of functions that are not called yet
         self._looked_at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def watch(self) -> None:
@@ -38,9 +45,22 @@ class LoopDraws(FunctionDraws):
             return original(function, *args, **kwargs)
         with fenced(spoils=True):
             self.begins(function)
+            if self._inputs:
+                inputs = self._inputs.pop(self._names.get(function, ""), [])
+                earlier_traces.expect(function, inputs)
         result = original(function, *args, **kwargs)
         self._look(function)
         return result
+
+    def inputs(self) -> dict[str, list[str]]:
+        """Those that functions were traced for; not of several with one name."""
+        known = {name: each for each, name in self._names.items() if self._counts[name] == 1}
+        found = {name: earlier_traces.inputs_of(each) for name, each in known.items()}
+        return self._inputs | {name: inputs for name, inputs in found.items() if inputs}
+
+    def expect(self, inputs: Mapping[str, list[str]]) -> None:
+        """Lets functions that are called later be traced for what they were traced for before."""
+        self._inputs = dict(inputs)
 
     @observing(spoils=True)
     def _look(self, function: Any) -> None:

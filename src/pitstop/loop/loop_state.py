@@ -55,6 +55,8 @@ class LoopState:
                 "built": encoder.encode(self._models.forms),
                 "metrics": encoder.encode(dict(metrics)),
                 "draws": self.draws.capture(),
+                "inputs": self.draws.inputs(),
+                "model_inputs": self._models.inputs(),
             },
         }
         beside = [tensor for _, tensors in captured.values() for tensor in tensors]
@@ -94,7 +96,10 @@ class LoopState:
             )
 
     def build(self, saved: SavedState) -> None:
-        self._models.build(decode(saved.state["loop"]["built"], saved.tensors))
+        loop = saved.state["loop"]
+        self.draws.expect(loop.get("inputs", {}))
+        forms = decode(loop["built"], saved.tensors)
+        self._models.build(forms, loop.get("model_inputs", {}))
 
     def restore_object(self, name: str, saved: SavedState) -> None:
         self._objects[name].restore(saved.state["loop"]["objects"][name], saved.tensors)
@@ -118,14 +123,25 @@ class BuiltModels:
         found = leaves_of(objects) if "keras" in sys.modules else ()
         self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
         self.forms: dict[str, Any] = {}
+        self._functions: dict[str, Any] = {}
         if self._models:
             # Only here: a script without Keras must not wait for its import.
             from pitstop.keras import private  # noqa: PLC0415
+            from pitstop.keras.model_functions import ModelFunctions  # noqa: PLC0415
 
+            self._functions = {name: ModelFunctions(each) for name, each in self._models.items()}
             private.on_train_batch(self._trains)
             private.watch_names(names)
 
-    def build(self, forms: Mapping[str, Any]) -> None:
+    def inputs(self) -> dict[str, dict[str, list[str]]]:
+        """By name of a model, those that its steps were traced for."""
+        return {name: each.inputs() for name, each in self._functions.items()}
+
+    def build(
+        self, forms: Mapping[str, Any], inputs: Mapping[str, Mapping[str, list[str]]]
+    ) -> None:
+        for name, functions in self._functions.items():
+            functions.expect(inputs.get(name, {}))
         for name, form in forms.items():
             if name in self._models:
                 self._models[name].train_on_batch(*tf.nest.map_structure(_zeros, form))

@@ -8,8 +8,7 @@ multiplies by its reciprocal instead of dividing by it.
 
 import base64
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 from tensorflow.core.function.polymorphism import function_cache, function_type, type_dispatch
@@ -42,7 +41,7 @@ def inputs_of(function: Any) -> list[str]:
 
     Each is a StructuredValue in base64. Empty where inputs have no such form.
     """
-    if not _generalizes(function):
+    if not generalizes(function):
         return []
     traces = function._function_cache._primary
     if function not in _KNOWN or _KNOWN[function][0] != len(traces):
@@ -50,19 +49,31 @@ def inputs_of(function: Any) -> list[str]:
     return _KNOWN[function][1]
 
 
-def expect(function: Any, earlier: list[str]) -> None:
-    """Lets a function be traced as if it had been traced for these inputs before."""
-    if not earlier or not _generalizes(function):
+class TraceNumbers(Protocol):
+    """Numbers of the script that its code may count while it is traced."""
+
+    def keep(self) -> None: ...
+
+    def put_back(self) -> None: ...
+
+
+def expect(function: Any, earlier: list[str], numbers: TraceNumbers | None = None) -> None:
+    """Lets a function be traced as if it had been traced for these inputs before.
+
+    A trace that is repeated leaves `numbers` as they are.
+    """
+    if not earlier or not generalizes(function):
         return
-    _EARLIER[function] = earlier
-    _KNOWN.pop(function, None)
     cache = function._function_cache
     types = [_decoded(function, each) for each in earlier]
-    cache._dispatch_dict = _Tables(types, cache._dispatch_dict)
+    _EARLIER[function] = earlier
+    _KNOWN.pop(function, None)
+    cache._dispatch_dict = _Tables(types, cache._dispatch_dict, numbers)
     cache.__class__ = _Cache
 
 
-def _generalizes(function: Any) -> bool:
+def generalizes(function: Any) -> bool:
+    """Whether it is traced for inputs of any size after some calls."""
     return (
         isinstance(function, polymorphic_function.Function)
         and function._reduce_retracing
@@ -112,18 +123,28 @@ class _Dispatch(_Table):
     Where it would be one of these that runs a call, the function is traced for exactly this one.
     """
 
-    def __init__(self, earlier: Iterable[_Inputs], traced: Iterable[_Inputs]) -> None:
+    def __init__(
+        self,
+        earlier: list[_Inputs],
+        traced: list[_Inputs],
+        numbers: TraceNumbers | None,
+    ) -> None:
         super().__init__()
+        self._numbers = numbers
         self._all = _Table()
         for each in earlier:
             self._all.add_target(each)
-        self._waiting = set(self._all.targets)
+        self._waiting = set(self._all.targets) - set(map(_bare, traced))
         for each in traced:
             self.add_target(each)
 
     def add_target(self, target: _Inputs) -> None:
+        """It is traced."""
         self._all.add_target(_bare(target))
-        self._waiting.discard(_bare(target))
+        if _bare(target) in self._waiting:
+            self._waiting.remove(_bare(target))
+            if self._numbers is not None:
+                self._numbers.put_back()
         traced = {_bare(each): each for each in (*self.targets, target)}
         self.clear()
         for each in self._all.targets:
@@ -140,7 +161,11 @@ class _Dispatch(_Table):
         return super().dispatch(request)
 
     def try_generalizing_function_type(self, target: _Inputs) -> _Inputs:
-        return self._all.dispatch(target) or self._all.try_generalizing_function_type(target)
+        """What to trace for is asked before the trace begins."""
+        found = self._all.dispatch(target)
+        if found is not None and self._numbers is not None:
+            self._numbers.keep()
+        return found or self._all.try_generalizing_function_type(target)
 
 
 class _Cache(function_cache.FunctionCache):
@@ -155,15 +180,18 @@ class _Cache(function_cache.FunctionCache):
 class _Tables(dict[Any, _Dispatch]):
     """By the context of a call; each context, also a new one, begins with the earlier inputs."""
 
-    def __init__(self, earlier: list[_Inputs], tables: dict[Any, Any]) -> None:
+    def __init__(
+        self, earlier: list[_Inputs], tables: dict[Any, Any], numbers: TraceNumbers | None
+    ) -> None:
         super().__init__()
         self._earlier = earlier
+        self._numbers = numbers
         for context, table in tables.items():
-            self[context] = _Dispatch(earlier, list(table.targets))
+            self[context] = _Dispatch(earlier, list(table.targets), numbers)
 
     def __contains__(self, context: object) -> bool:
         return True
 
     def __missing__(self, context: Any) -> _Dispatch:
-        made = self[context] = _Dispatch(self._earlier, ())
+        made = self[context] = _Dispatch(self._earlier, [], self._numbers)
         return made

@@ -1,6 +1,6 @@
 """Trains, validates and predicts with several batch sizes, with functions that are traced again.
 
-usage: several_batch_sizes.py OUT
+usage: several_batch_sizes.py OUT [loop]; with `loop`, in the steps of a loop of `pitstop.start`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 import keras
 import numpy as np
+
+import pitstop
 
 
 class Share(keras.layers.Layer):
@@ -40,7 +42,13 @@ def main() -> None:
             predicted[:] = [self.model.predict(rows[:60], batch_size=20 - epoch, verbose=0)]
 
     results: list[Any] = []
-    for batch_size in (32, 10, 20):
+    if sys.argv[2:] == ["loop"]:
+        loop = pitstop.start(f"{sys.argv[1]}-run", model=model, results=results)
+        for step in loop.steps(7):
+            past = model.fit(rows, labels, batch_size=(32, 10, 20)[step % 3], verbose=0)
+            results.append(past.history["loss"])
+            results.append(model.evaluate(*held, batch_size=25 + step, verbose=0))
+    for batch_size in () if results else (32, 10, 20):
         past = model.fit(
             *(rows, labels),
             batch_size=batch_size,
