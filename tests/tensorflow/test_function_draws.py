@@ -32,3 +32,18 @@ def test_kernels_are_made_anew_before_the_first_call_after_a_resume() -> None:
         else:
             assert resumed.capture() == saved
         assert _called(resumed)() == drawn
+
+
+def test_a_doubt_names_the_function() -> None:
+    counted_draws.watch()
+    tf.random.set_seed(3)
+
+    def noise(count: int) -> Any:
+        return tf.random.normal((2,)) * count
+
+    saved = {"noise": {"another input": [[1, 2, 3]]}}
+    resumed, function = FunctionDraws(), tf.function(noise)
+    resumed.begins(function)
+    resumed.restore(saved)
+    function(1)
+    assert resumed.returned(function).startswith("noise draws random numbers")

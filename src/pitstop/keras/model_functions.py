@@ -64,7 +64,7 @@ class ModelFunctions:
         for name, function in self._functions():
             traces = private.traces(function)
             if (counted := counted_draws.of(function)) is not None:
-                other = other or counted.doubt
+                other = other or counted.doubt.format(_in_words(name, function))
             if _SEEN.get(function) != traces:
                 _SEEN[function] = traces
                 other = self._compare(name, function) or other

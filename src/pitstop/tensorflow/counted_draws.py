@@ -64,11 +64,11 @@ _SAMPLES_PER_OUTPUT = 256
 Draws = dict[str, list[list[int]]]
 """For a trace, by its inputs' types, and each random op: seed, samples passed, second seed."""
 
-_OTHER_DRAWS = "a function draws random numbers by other ops than before"
-_OTHER_TRACE = "a function that draws random numbers was traced for another input than before"
-_SEVERAL = "a function that draws random numbers has several traces for inputs of the same types"
-_TAPED = "a function that draws random numbers is called both with and without a gradient tape"
-_REUSED = "one trace is called from two functions, each with draws of its own"
+_OTHER_DRAWS = "{} draws random numbers by other ops than before"
+_OTHER_TRACE = "{} draws random numbers, and was traced for another input than before"
+_SEVERAL = "{} draws random numbers, and has several traces for inputs of the same types"
+_TAPED = "{} draws random numbers, and is called both with and without a gradient tape"
+_REUSED = "one trace of {} is called from two functions, each with draws of its own"
 
 
 class _Trace:
@@ -90,7 +90,9 @@ def _in_words(argument: Any) -> str:
 
 
 class CountedDraws:
-    """Those of one `tf.function`. `doubt`: why they may not go on as saved; empty for none.
+    """Those of one `tf.function`.
+
+    `doubt`: why they may not go on as saved, with a place for its name; empty for none.
 
     TensorFlow makes kernels for each function that calls it, and for calls from Python. Draws are
     counted for calls like the first one: `nested`, or from Python. `in_order`: a resume traces the

@@ -28,7 +28,7 @@ class FunctionDraws:
         """A doubt of what it draws, or empty."""
         self._meet(function)
         counted = counted_draws.of(function)
-        return counted.doubt if counted is not None else ""
+        return counted.doubt.format(private.function_name(function)) if counted is not None else ""
 
     def _meet(self, function: Any) -> None:
         counted = counted_draws.of(function)
