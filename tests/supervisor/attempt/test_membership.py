@@ -44,6 +44,7 @@ class Run:
     def __init__(self, beacon: Beacon, role: RoleTaken | None) -> None:
         self.said: list[Event] = []
         self.tasks: dict[int, str] = {}
+        self.trainer_pid = 7
         self.cluster: Any = SimpleNamespace(
             part="there",
             follows=None,
@@ -68,7 +69,7 @@ class Run:
         return said
 
     def part(self, *, launched: bool) -> Membership:
-        tasks, left = self.tasks, SimpleNamespace(left_at=None)
+        tasks, left = self.tasks, SimpleNamespace(left_at=None, pid=self.trainer_pid)
         nobody: Any = SimpleNamespace(
             awaits_release=lambda _: False, watched_pid=0, tasks=tasks, slot=left
         )
@@ -235,6 +236,15 @@ def test_who_can_take_no_step_without_its_leader_ends_soon_after_it(
             MemberReleased("chief 0", "completed", 0, reason),
             StopAsked(StopRequested("cluster", "graceful", reason=f"chief 0: {reason}")),
         ]
+
+
+def test_a_member_that_has_just_begun_again_is_not_taken_for_one_that_trains() -> None:
+    """Its process may be about to say that it serves, and is released then."""
+    with closing(Beacon.create()) as beacon:
+        run = Run(beacon, None)
+        run.trainer_pid = 0
+        run.cluster.over_seconds = 100.0
+        assert ended(run.part(launched=True)) == []
 
 
 def test_a_member_that_is_being_killed_is_not_stopped_as_well() -> None:

@@ -189,11 +189,13 @@ class Membership:
     def _end_without_leader(self) -> Iterator[Occurrence]:
         """Ends this run if its leader has completed, and it can take no step without the leader.
 
-        That holds for a worker that trains together with the leader, or has no session yet.
+        That holds for a worker that trains together with the leader, or has no session yet; a
+        process that was started again may still have to say that it serves.
         """
         role, over_seconds = self._resources.attempt_state.role, self._cluster.over_seconds
-        waits = self._leader_wait.session_waits
-        if over_seconds >= self._cluster.linger_seconds and (waits or not role):
+        trains = not role and self._trainers.slot.pid
+        waits = self._leader_wait.session_waits or trains
+        if over_seconds >= self._cluster.linger_seconds and waits:
             reason = f"it completed {over_seconds:.0f} s ago"
             yield from self._tell(
                 [events.MemberReleased(self._cluster.leader, "completed", 0, reason)]
