@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.pool import ThreadPool
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pitstop.engine.script_state import fingerprint
@@ -62,3 +64,17 @@ def test_a_pool_changes_when_it_is_given_work() -> None:
         before = fingerprint.fingerprint(threads)
         threads.apply(abs, (1,))
         assert fingerprint.fingerprint(threads) == before
+
+
+def test_settings_of_libraries_are_told_where_they_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    epsilon = 1e-7
+    loaded = SimpleNamespace(backend=SimpleNamespace(epsilon=lambda: epsilon))
+    monkeypatch.setitem(sys.modules, "keras", loaded)
+    before = fingerprint.of_process()
+    epsilon = 1e-3
+    with np.printoptions(precision=3):
+        now = fingerprint.of_process()
+    changed = {name for name, told in before.items() if told != now[name]}
+    assert changed == {"keras.backend.epsilon()", "numpy.get_printoptions()"}

@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import mmap
+import operator
 import os
 import pickle
 import queue
@@ -236,9 +237,24 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
 """Objects that tell their own position."""
 
 
+_OF_KERAS = (
+    *("backend.epsilon", "backend.floatx", "backend.image_data_format"),
+    "mixed_precision.global_policy",
+)
+_SETTINGS = (
+    *("numpy.geterr", "numpy.get_printoptions", "tensorflow.config.functions_run_eagerly"),
+    *(f"{package}.{name}" for package in ("keras", "tf_keras") for name in _OF_KERAS),
+)
+"""Functions that tell settings of a library, which it keeps for all that use it."""
+
+
 def of_process() -> dict[str, str]:
     """Settings of the process that a step or a callback may change, by name; Python's names too."""
-    found = {"numpy.geterr()": repr(np.geterr())}
+    found = {}
+    for name in _SETTINGS:
+        package, _, path = name.partition(".")
+        with suppress(AttributeError):
+            found[f"{name}()"] = repr(operator.attrgetter(path)(sys.modules.get(package))())
     with suppress(OSError):
         found["the working directory"] = os.getcwd()  # noqa: PTH109
     if decimal := sys.modules.get("decimal"):
