@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import logging.handlers
 import multiprocessing
 import signal
 import subprocess
@@ -78,3 +80,12 @@ def test_settings_of_libraries_are_told_where_they_are_loaded(
         now = fingerprint.of_process()
     changed = {name for name, told in before.items() if told != now[name]}
     assert changed == {"keras.backend.epsilon()", "numpy.get_printoptions()"}
+
+
+def test_a_handler_that_keeps_records_changes_with_each() -> None:
+    shown = logging.StreamHandler()
+    kept = logging.handlers.MemoryHandler(9)
+    before = fingerprint.fingerprint(kept)
+    kept.handle(logging.LogRecord("name", logging.INFO, "file", 1, "text", None, None))
+    assert before != fingerprint.fingerprint(kept)
+    assert fingerprint.fingerprint(shown) is None

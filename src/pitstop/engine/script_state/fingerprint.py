@@ -186,6 +186,12 @@ def _of_text_file(file: io.TextIOWrapper) -> str | None:
     return None
 
 
+def _of_handled(handler: logging.Filterer) -> str | None:
+    """The records that a handler keeps in memory; None for one that shows them."""
+    kept = getattr(handler, "buffer", None)
+    return of_many([str(record) for record in kept]) if isinstance(kept, list) else None
+
+
 def _moved() -> str:
     return secrets.token_hex(8)
 
@@ -228,7 +234,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (threading.Semaphore, lambda semaphore: str(semaphore._value)),
     (mmap.mmap, _of_memory),
     (contextvars.Context, lambda context: _pickled(list(context.values()))),
-    (logging.Filterer, lambda _: None),
+    (logging.Filterer, _of_handled),
     (subprocess.Popen, _of_process),
     (_DIGESTS, lambda digest: str(digest.hexdigest())),
     (io.TextIOWrapper, _of_text_file),
