@@ -269,3 +269,46 @@ def test_other_inputs_than_those_that_nobody_knows_are_told(
     for batch_size in batch_sizes:
         resumed.fit(ROWS, ANSWERS, batch_size=batch_size, verbose=0)
     assert ("other inputs" in followed.look()) is is_told
+
+
+class Watched:
+    """Stands for a `fit` whose objects are watched."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.told: list[str] = []
+
+    def state_of_script(self) -> dict[str, list[str]]:
+        return {"shapes": list(self._model.shapes), "other": []}
+
+    def doubt(self, reason: str) -> None:
+        self.told += [reason] if reason else []
+
+
+class Listing(Weighted):
+    """Keeps in a list what it was traced for."""
+
+    def __init__(self, factor: Any) -> None:
+        super().__init__(factor)
+        self.shapes: list[str] = []
+
+    def train_step(self, data: Any) -> Any:
+        self.shapes.append(str(data[0].shape))
+        return super().train_step(data)
+
+
+def listing() -> tuple[Listing, ModelFunctions]:
+    model = Listing(1.0)
+    model.compile("sgd", "mse")
+    return model, ModelFunctions(model)
+
+
+def test_what_else_a_repeated_trace_changes_is_named() -> None:
+    model, traced = listing()
+    fit(model)
+    traced.look()
+    resumed, followed = listing()
+    run = Watched(resumed)
+    followed.restore(traced.capture(), {}, traced.inputs(), run)
+    fit(resumed)
+    assert {told.partition(" ")[0] for told in run.told} == {"shapes"}

@@ -280,7 +280,7 @@ class Continuation:
         except ResumeRefused as refusal:
             self._refuse_or_force(refusal)
         fit = self._saved.state["fit"]
-        run.traced.restore(fit["traced"], fit["draws"], fit.get("inputs", {}))
+        run.traced.restore(fit["traced"], fit["draws"], fit.get("inputs", {}), run)
         self.settings.take()
         left_out.cut_rate(run, self.position.step)
         if self._left_out:

@@ -10,7 +10,7 @@ from pitstop.engine import reachable, saved_state, script_random
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.python_state import decode
+from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, StateCapture
@@ -282,6 +282,13 @@ class FitRun:
     def _publish(self, now_ns: int) -> None:
         at = self.position
         self._boundary.reach(at.step, at.epoch, at.step_in_epoch, self.numbers.loss, now_ns)
+
+    def state_of_script(self) -> dict[str, Any]:
+        """The objects and callbacks that differ from the start of the `fit`, by name."""
+        callbacks, encoder = self.callbacks.callbacks, Encoder("")
+        is_ahead = self.input.state.by_replay
+        described, objects = self.objects.capture(encoder, callbacks, read_ahead=is_ahead)
+        return {**objects["cut"], **{str(each): each for each in described}}
 
     # -- cuts --------------------------------------------------------------------
 

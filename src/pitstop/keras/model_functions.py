@@ -13,7 +13,7 @@ from typing import Any
 
 from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES, kinds
-from pitstop.keras.trace_numbers import ModelNumbers
+from pitstop.keras.trace_numbers import TraceNumbers
 from pitstop.tensorflow import counted_draws, earlier_traces, private
 from pitstop.tensorflow.counted_draws import Draws
 from pitstop.tensorflow.graph_digest import look
@@ -107,13 +107,13 @@ class ModelFunctions:
         found = ((name, earlier_traces.inputs_of(each)) for name, each in self._functions())
         return self._inputs | {name: inputs for name, inputs in found if inputs}
 
-    def expect(self, inputs: Mapping[str, list[str]]) -> None:
+    def expect(self, inputs: Mapping[str, list[str]], run: Any = None) -> None:
         """Lets the functions be traced for what they were traced for before."""
         self._inputs = dict(inputs)
         self._make(inputs)
         for name, function in self._functions():
             model = self._models[_model_of(name)] if _is_of_model(name) else None
-            numbers = None if model is None else ModelNumbers(model)
+            numbers = None if model is None else TraceNumbers(model, run)
             earlier_traces.expect(function, inputs.get(name, []), numbers)
 
     def restore(
@@ -121,10 +121,12 @@ class ModelFunctions:
         saved: Mapping[str, Mapping[str, str]],
         draws: Mapping[str, Draws],
         inputs: Mapping[str, list[str]],
+        run: Any = None,
     ) -> None:
+        """`run`: the `fit` whose objects are watched while a function is traced again."""
         self._saved = saved
         self._make([name for name, found in saved.items() if found])
-        self.expect(inputs)
+        self.expect(inputs, run)
         for name, function in self._functions():
             _KNOWN[function] = dict(saved.get(name, {}))
             if name not in inputs and earlier_traces.generalizes(function):

@@ -1,21 +1,34 @@
-"""Numbers that code of the script counts while a step is traced.
+"""What code of the script changes while a step is traced.
 
-A resume sets them as they were, and traces the step again.
+A resume sets it as it was, and traces the step again, which would change it once more.
 """
 
+import weakref
 from typing import Any
 
+from pitstop.engine.fence import observing
 from pitstop.keras.common_private import layers_of
 from pitstop.keras.script_library import names_set_by_libraries
 
+_CHANGED = (
+    "{} changes each time a step is traced, which a resume does once more; keep what a step counts "
+    "in a tf.Variable"
+)
 
-class ModelNumbers:
-    """Those in attributes of a model and its layers."""
 
-    def __init__(self, model: Any) -> None:
+class TraceNumbers:
+    """Numbers in attributes of a model and its layers are put back; what else changes is doubted.
+
+    `run`: the `fit` whose objects are watched, if any.
+    """
+
+    def __init__(self, model: Any, run: Any = None) -> None:
         self._model = model
+        self._run = weakref.ref(run) if run is not None else lambda: None
         self._kept: list[tuple[Any, str, int | float]] = []
+        self._before: dict[str, Any] = {}
 
+    @observing()
     def keep(self) -> None:
         self._kept = [
             (owner, name, value)
@@ -23,8 +36,15 @@ class ModelNumbers:
             for name, value in vars(owner).items()
             if type(value) in (int, float) and name not in names_set_by_libraries(owner.__class__)
         ]
+        run = self._run()
+        self._before = run.state_of_script() if run is not None else {}
 
+    @observing()
     def put_back(self) -> None:
         for owner, name, value in self._kept:
             if vars(owner).get(name) != value:
                 setattr(owner, name, value)
+        if (run := self._run()) is not None:
+            now = run.state_of_script()
+            changed = [name for name in now if now[name] != self._before.get(name)]
+            run.doubt(_CHANGED.format(changed[0]) if changed else "")

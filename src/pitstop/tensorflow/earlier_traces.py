@@ -49,15 +49,15 @@ def inputs_of(function: Any) -> list[str]:
     return _KNOWN[function][1]
 
 
-class TraceNumbers(Protocol):
-    """Numbers of the script that its code may count while it is traced."""
+class Numbers(Protocol):
+    """What code of the script may count while it is traced."""
 
     def keep(self) -> None: ...
 
     def put_back(self) -> None: ...
 
 
-def expect(function: Any, earlier: list[str], numbers: TraceNumbers | None = None) -> None:
+def expect(function: Any, earlier: list[str], numbers: Numbers | None = None) -> None:
     """Lets a function be traced as if it had been traced for these inputs before.
 
     A trace that is repeated leaves `numbers` as they are.
@@ -127,7 +127,7 @@ class _Dispatch(_Table):
         self,
         earlier: list[_Inputs],
         traced: list[_Inputs],
-        numbers: TraceNumbers | None,
+        numbers: Numbers | None,
     ) -> None:
         super().__init__()
         self._numbers = numbers
@@ -181,7 +181,7 @@ class _Tables(dict[Any, _Dispatch]):
     """By the context of a call; each context, also a new one, begins with the earlier inputs."""
 
     def __init__(
-        self, earlier: list[_Inputs], tables: dict[Any, Any], numbers: TraceNumbers | None
+        self, earlier: list[_Inputs], tables: dict[Any, Any], numbers: Numbers | None
     ) -> None:
         super().__init__()
         self._earlier = earlier

@@ -82,10 +82,12 @@ def test_settings_of_libraries_are_told_where_they_are_loaded(
     assert changed == {"keras.backend.epsilon()", "numpy.get_printoptions()"}
 
 
-def test_a_handler_that_keeps_records_changes_with_each() -> None:
+def test_a_handler_that_keeps_records_changes_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = logging.StreamHandler()
     kept = logging.handlers.MemoryHandler(9)
-    before = fingerprint.fingerprint(kept)
+    monkeypatch.setattr(logging.getLogger("test.kept"), "handlers", [kept])
+    before, settings = fingerprint.fingerprint(kept), fingerprint.of_process()
     kept.handle(logging.LogRecord("name", logging.INFO, "file", 1, "text", None, None))
     assert before != fingerprint.fingerprint(kept)
+    assert settings.items() - fingerprint.of_process().items()
     assert fingerprint.fingerprint(shown) is None

@@ -266,6 +266,10 @@ def of_process() -> dict[str, str]:
     if decimal := sys.modules.get("decimal"):
         context = decimal.getcontext()
         found["decimal.getcontext()"] = f"{context.prec} {context.rounding}"
+    loggers = (logging.root, *logging.root.manager.loggerDict.values())
+    for handler in (handler for each in loggers for handler in getattr(each, "handlers", ())):
+        if told := _of_handled(handler):
+            found[f"the records in {handler!r}"] = told
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         found[f"the handler of signal {number}"] = _of_handler(signal.getsignal(number))
     for name, value in list(vars(builtins).items()):
