@@ -23,6 +23,7 @@ from pitstop.events import (
     GangSaved,
     GangStopped,
     Restored,
+    StopDeadlinePassed,
     TrainerStopped,
 )
 from pitstop.exit_codes import EXIT_STOPPED
@@ -34,6 +35,7 @@ from tests.integration.supervisor import launch
 PORTS = (7201, 7202)
 SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"
 STEPS = "240"
+GRACE_SECONDS = 30.0
 _DIGEST = re.compile(rb"^(?:worker \d \| )?DIGEST \d (\w+)$", re.MULTILINE)
 
 pytestmark = [
@@ -263,6 +265,24 @@ def test_a_supervisor_that_is_frozen_is_lost(
     codes, digests = ended(gang.start())
     assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
     assert len(set(gang.steps_of(Restored))) == 1
+
+
+@pytest.mark.torture
+def test_a_stop_does_not_wait_for_a_suspended_trainer_as_long_as_for_a_step(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.1")
+    started = gang.start()
+    gang.until_step(1)
+    gang.until_saved()
+    psutil.Process(int(gang.runs[0].status()["pid"])).suspend()
+    assert gang.runs[1].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in started] == [EXIT_STOPPED] * 2
+    late = gang.runs[0].last(StopDeadlinePassed)
+    assert (late.reason, late.waited_seconds < GRACE_SECONDS) == ("its process was suspended", True)
+    assert "suspended" in gang.runs[0].why()["summary"]
+    codes, digests = ended(gang.start())
+    assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
 
 
 @pytest.mark.torture

@@ -12,6 +12,7 @@ from pitstop.supervisor.lifecycle.deadline import (
     overdue,
     patience,
     patience_with_one_of_several,
+    patience_with_suspended,
 )
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 
@@ -89,3 +90,11 @@ def test_workers_of_one_script_are_not_waited_for(
 ) -> None:
     assert patience_with_one_of_several(30.0, left_seconds).seconds == seconds
     assert patience_with_one_of_several(1.0, left_seconds).seconds == 1.0
+
+
+@pytest.mark.parametrize(("seconds", "waited_seconds"), [(30.0, 10.0), (5.0, 5.0)])
+def test_a_suspended_process_is_not_waited_for_longer_than_a_lease(
+    seconds: float, waited_seconds: float
+) -> None:
+    wait = patience_with_suspended(Patience(seconds, "the step did not end"), 10.0)
+    assert wait == Patience(waited_seconds, "its process was suspended")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pitstop.machine.memory import sample
+from pitstop.machine.own_process import is_suspended
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.gang import GangPart
@@ -114,6 +115,10 @@ class Stopping:
         if self._gang.is_agreeing:
             reason = "the members that train together did not agree on a step"
             wait = deadline.Patience(self._plan.request.grace_seconds, reason)
+        pid = self._trainers.watched_pid
+        if pid and is_suspended(pid):
+            lease_seconds = self._resources.run.cluster.lease_seconds
+            wait = deadline.patience_with_suspended(wait, lease_seconds)
         wait = self._sources.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now_seconds - self._stop_at, progress)
         if event is not None:

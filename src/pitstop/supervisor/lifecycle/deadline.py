@@ -80,6 +80,11 @@ def patience_with_one_of_several(grace_seconds: float, left_seconds: float | Non
     return Patience(min(seconds, grace_seconds), "the script's workers wait for each other")
 
 
+def patience_with_suspended(wait: Patience, most_seconds: float) -> Patience:
+    """The wait for a process that is suspended: it cannot obey, and others may wait for it."""
+    return Patience(min(wait.seconds, most_seconds), "its process was suspended")
+
+
 def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:
     if waited_seconds < wait.seconds:
         return None
