@@ -13,6 +13,7 @@ from pitstop.events import (
     FitEnded,
     InstrumentationUnavailable,
     LevelKnown,
+    MemberReleased,
     Notice,
     Restored,
     RoleTaken,
@@ -95,6 +96,18 @@ def test_stopped_run_says_where_it_goes_on() -> None:
     worker = AttemptState(role=RoleTaken("monitored_session", 7), trainer_stopped=True)
     [line] = final_lines(State.STOPPED, 75, worker, _RUN)
     assert "its chief saves the training; run all members again" in line
+
+
+def test_a_member_that_ended_because_of_its_leader_says_so() -> None:
+    worker = AttemptState(
+        role=RoleTaken("monitored_session", 7),
+        released=MemberReleased("worker 0", "lost", 75, "it did not answer for 30 s"),
+    )
+    [line] = final_lines(State.STOPPED, 75, worker, _RUN)
+    assert line.endswith("because worker 0 has ended.")
+    late = AttemptState(released=MemberReleased("worker 0", "completed", 0, ""))
+    [line] = final_lines(State.FAILED, 2, late, _RUN)
+    assert "worker 0 had completed: only --new trains again" in line
 
 
 def test_failed_run_names_the_code_and_the_next_command() -> None:

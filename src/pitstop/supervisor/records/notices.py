@@ -6,7 +6,7 @@ from typing import Any
 
 from pitstop import events
 from pitstop.durations import about, duration, wait
-from pitstop.exit_codes import EXIT_TERMINATED
+from pitstop.exit_codes import EXIT_REFUSED, EXIT_TERMINATED
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
@@ -112,8 +112,13 @@ def final_lines(
     saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
         return (f"failed {after}; {saved}; running it again would fail the same way ({why}).",)
-    if state is State.STOPPED and attempt_state.is_idle and attempt_state.released:
-        return (f"ended {after} because {attempt_state.released.leader} has ended.",)
+    released = attempt_state.released
+    if state is State.STOPPED and released and attempt_state.ends_as_released:
+        return (f"ended {after} because {released.leader} has ended.",)
+    if state is State.FAILED and released and exit_code == EXIT_REFUSED:
+        return (
+            f"ended {after}; {released.leader} had completed: only --new trains again ({why}).",
+        )
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to resume" if attempt_state.checkpoint else "run it again"
