@@ -288,7 +288,8 @@ class FitRun:
         callbacks, encoder = self.callbacks.callbacks, Encoder("")
         is_ahead = self.input.state.by_replay
         described, objects = self.objects.capture(encoder, callbacks, read_ahead=is_ahead)
-        return {**objects["cut"], **{str(each): each for each in described}}
+        found: dict[str, Any] = objects["cut"]
+        return found | {f"callback {number}": each for number, each in enumerate(described, 1)}
 
     # -- cuts --------------------------------------------------------------------
 
