@@ -31,9 +31,9 @@ from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.records.attempt_state import left_by
 from pitstop.supervisor.records.event_log import EventLog
-from pitstop.supervisor.records.history import History, best_of
+from pitstop.supervisor.records.history import History
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
@@ -176,9 +176,7 @@ def _open_event_log(
     stack: ExitStack, plan: AttemptPlan, folder: RunFolder, screen: Screen
 ) -> EventLog:
     try:
-        best, waits_at_step = best_of(plan.history.epochs), 0 if plan.history.trains else None
-        state = AttemptState(best=best, waits_at_step=waits_at_step)
-        event_log = EventLog(folder.journal, plan.attempt, screen.say, state)
+        event_log = EventLog(folder.journal, plan.attempt, screen.say, left_by(plan.history))
         # The journal syncs itself, its name is the folder's.
         REAL_FILESYSTEM.sync_dir(folder.path)
     except OSError as error:

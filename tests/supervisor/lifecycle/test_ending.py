@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.events import TrainerConnected
+from pitstop.events import RoleTaken, ScriptSaved, StopRequested, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
-from pitstop.supervisor.attempt.command import decide, trainer_exited
+from pitstop.supervisor.attempt.command import EndVerdict, decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
-from pitstop.supervisor.records.attempt_state import AttemptState, tell
+from pitstop.supervisor.records.attempt_state import AttemptState, left_by, tell
+from pitstop.supervisor.records.history import History
 
 _CODE_3, _KILLED = 3 << 8, 9
 
@@ -95,3 +96,14 @@ def test_trainer_that_never_took_a_step_has_no_boundary() -> None:
     progress = Beacon.create().progress()
     event = trainer_exited(0, progress, {}, 5)
     assert event.seconds_since_boundary is None
+
+
+@pytest.mark.parametrize(("saved", "code"), [(ScriptSaved(74, "model"), 75), (None, 143)])
+def test_a_stop_before_a_session_goes_on_loses_no_checkpoint_of_its_script(
+    saved: ScriptSaved | None, code: int
+) -> None:
+    """An earlier attempt has it; in this one, nothing is seen of the session yet."""
+    found = left_by(History(script_saved=saved))
+    for event in (RoleTaken("member", 7, "worker 0"), StopRequested("command", "graceful")):
+        found = tell(found, event, 0.0)
+    assert decide(found, 15) == EndVerdict(Trigger.ENDED_STOPPED, code)

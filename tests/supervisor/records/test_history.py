@@ -18,6 +18,7 @@ from pitstop.events import (
     MemberEnded,
     MemberReleased,
     Notice,
+    ScriptSaved,
     StopRequested,
     TrainerConnected,
     TrainerExited,
@@ -60,6 +61,13 @@ def test_a_save_is_expected_to_take_as_long_as_the_last_one() -> None:
     ]
     history = History.from_entries([Entry(0.0, 1, save) for save in saves])
     assert history.save_seconds == 4.0
+
+
+def test_the_last_checkpoint_of_the_script_is_known() -> None:
+    entries = [Entry(0.0, 1, ScriptSaved(step, "model")) for step in (50, 74)]
+    assert (
+        History.from_entries([*entries, Entry(0.0, 2, _STARTED)]).script_saved == entries[1].event
+    )
 
 
 def test_a_training_waits_that_has_begun_and_not_ended() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from pitstop import events
 from pitstop.cluster.spec import EVALUATOR
 from pitstop.record import Frozen
-from pitstop.supervisor.records.history import BestEpoch, better
+from pitstop.supervisor.records.history import BestEpoch, History, best_of, better
 
 
 class AttemptState(Frozen):
@@ -92,6 +92,17 @@ class AttemptState(Frozen):
         """Whether it is a part of a cluster or not instrumented, and has no checkpoint."""
         unsaved = self.role is not None or self.uninstrumented
         return unsaved and self.checkpoint_step is None and not self.trainer_stopped
+
+
+def left_by(history: History) -> AttemptState:
+    """What the attempts before have left."""
+    saved = history.script_saved
+    return AttemptState(
+        best=best_of(history.epochs),
+        waits_at_step=0 if history.trains else None,
+        checkpoint_step=saved.step if saved else None,
+        checkpoint=saved.folder if saved else "",
+    )
 
 
 def tell(attempt_state: AttemptState, event: events.Event, now_seconds: float) -> AttemptState:

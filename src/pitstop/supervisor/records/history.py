@@ -137,6 +137,7 @@ class History(Frozen):
     small_buffers: bool = False
     mixed_precision: bool = False  # layers compute in a smaller dtype by now
     leader: LeaderBefore = LeaderBefore.UNKNOWN
+    script_saved: events.ScriptSaved | None = None  # the last, of a script that goes on from it
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> Self:
@@ -160,6 +161,7 @@ class History(Frozen):
             mixed_precision=bool(events_of(entries, events.PrecisionReduced)),
             doubt=_doubt(entries),
             leader=_leader(entries),
+            script_saved=last_of(entries, events.ScriptSaved),
             gangs={
                 each.attempt: each.event
                 for each in entries
