@@ -16,6 +16,13 @@ from pitstop.tensorflow import counted_draws, private
 from pitstop.tensorflow.counted_draws import CountedDraws
 
 Draw = Callable[[Any], Any]
+
+
+def in_a_part_for_xla(x: Any) -> Any:
+    with tf.xla.experimental.jit_scope():
+        return tf.random.normal(tf.shape(x)), tf.random.truncated_normal((3,))
+
+
 DRAWS: dict[str, Draw] = {
     "normal": lambda x: tf.random.normal(tf.shape(x)),
     "two of half size": lambda x: (
@@ -29,6 +36,7 @@ DRAWS: dict[str, Draw] = {
     ),
     "nothing": lambda x: tf.random.normal((tf.size(x) * 0, 4)),
     "dropout": lambda x: tf.nn.dropout(x, 0.5),
+    "in a part for XLA": in_a_part_for_xla,
 }
 SIZES = (3, 4, 4, 1)
 

@@ -73,3 +73,35 @@ def test_a_process_with_a_gpu_is_not_exact() -> None:
     level = devices.level_of_process()
     assert level is not None
     assert level.level == "not_exact"
+
+
+_AUTO = "--tf_xla_auto_jit=2"
+_ON_CPU = f"{_AUTO} --tf_xla_cpu_global_jit"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "flags", "expected"),
+    [
+        ([], "", "", False),
+        ([], "autoclustering", _AUTO, False),
+        ([], "", _ON_CPU, True),
+        ([], "autoclustering", "--tf_xla_cpu_global_jit=true", True),
+        ([], "", "--tf_xla_auto_jit=0 --tf_xla_cpu_global_jit", False),
+        (["GPU"], "", "", False),
+        (["GPU"], "", "--tf_xla_auto_jit=-1", False),
+        (["GPU"], "", "--tf_xla_auto_jit=fusible", True),
+        (["GPU"], "autoclustering", "", True),
+    ],
+)
+def test_parts_that_xla_compiles_by_itself(
+    kinds: list[str], asked: str, flags: str, expected: bool
+) -> None:
+    assert devices.has_clusters(kinds, asked, flags) is expected
+
+
+def test_parts_that_xla_compiles_by_itself_are_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_XLA_FLAGS", _ON_CPU)
+    level = devices.level_of_process()
+    assert level is not None
+    assert level.level == "not_exact"
+    assert "auto-clustering" in level.reason

@@ -353,7 +353,9 @@ def _draw(
         given = signature.bind(*args, **kwargs).arguments
         counter = _counter(given.pop("seed", 0) or 0, given.pop("seed2", 0) or 0)
         if counter is not None:
-            return _drawn(stateless, counter, given)
+            # XLA may compile parts of a graph: it draws other numbers, and leaves stateful ops out.
+            with tf.xla.experimental.jit_scope(compile_ops=False):
+                return _drawn(stateless, counter, given)
     return original(*args, **kwargs)
 
 

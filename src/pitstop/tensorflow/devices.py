@@ -1,5 +1,7 @@
 """What a process computes with: accelerators, and versions of the frameworks."""
 
+import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -47,6 +49,12 @@ _MIXED = not_exact(
 )
 
 
+_CLUSTERED = not_exact(
+    "XLA compiles parts of the training by itself (auto-clustering): a part for another size of "
+    "batch only where it comes often enough in one process; use jit_compile=True instead"
+)
+
+
 def computed_with() -> dict[str, str]:
     found = "; ".join(accelerators().values())
     if found and tf.config.experimental.tensor_float_32_execution_enabled():
@@ -59,7 +67,22 @@ def level_of_process(session: Session | None = None) -> Exactness | None:
     members = level_of_members(session.snapshots.lockstep if session is not None else None)
     altered = _MIXED if session is not None and session.settings.mixed_precision else None
     kinds = [each.device_type for each in _visible_devices()]
-    return members or altered or level_on(kinds, private.deterministic_ops())
+    level = members or altered or level_on(kinds, private.deterministic_ops())
+    clusters = has_clusters(kinds, tf.config.optimizer.get_jit(), os.environ.get(_FLAGS, ""))
+    return level or (_CLUSTERED if clusters else None)
+
+
+_FLAGS = "TF_XLA_FLAGS"
+
+
+def has_clusters(kinds: Sequence[str], asked: str, flags: str) -> bool:
+    """Whether XLA compiles parts of graphs that nobody has marked for it.
+
+    `asked`: what `tf.config.optimizer.get_jit` gives. See mark_for_compilation_pass.cc, and
+    `ShouldCompileCluster` of device_compilation_profiler.cc.
+    """
+    is_on = bool(asked) or bool(re.search(r"tf_xla_auto_jit=(?!0|-1)", flags))
+    return is_on and (bool(kinds) or "tf_xla_cpu_global_jit" in flags)
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:
