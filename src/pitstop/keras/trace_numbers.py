@@ -24,7 +24,9 @@ class TraceNumbers:
 
     def __init__(self, model: Any, run: Any = None) -> None:
         self._model = model
-        self._run = weakref.ref(run) if run is not None else lambda: None
+        # In Keras 2, each trace changes what a layer keeps of its calls.
+        is_watched = run is not None and not hasattr(model, "_thread_local")
+        self._run = weakref.ref(run) if is_watched else lambda: None
         self._kept: list[tuple[Any, str, int | float]] = []
         self._before: dict[str, Any] = {}
 
