@@ -312,3 +312,13 @@ def test_what_else_a_repeated_trace_changes_is_named() -> None:
     followed.restore(traced.capture(), {}, traced.inputs(), run)
     fit(resumed)
     assert {told.partition(" ")[0] for told in run.told} == {"shapes"}
+
+
+def test_draws_of_the_input_are_not_those_of_the_training() -> None:
+    """The pipeline's own level tells of them: with deterministic ops they are repeated."""
+    model, functions = compiled(1.0)
+    data = tf.data.Dataset.from_tensor_slices((ROWS, ANSWERS)).batch(2)
+    data = data.map(lambda rows, answers: (rows + tf.random.uniform((2,)), answers))
+    functions.begin([data])
+    model.fit(data, shuffle=False, verbose=0)
+    assert functions.look() == functions.draws == ""

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop.engine.reachable import find_used
 from pitstop.keras.packages import SOURCES, kinds
 from pitstop.keras.trace_numbers import TraceNumbers
@@ -18,6 +20,7 @@ from pitstop.tensorflow import counted_draws, earlier_traces, private
 from pitstop.tensorflow.counted_draws import Draws
 from pitstop.tensorflow.graph_digest import look
 from pitstop.tensorflow.randomness import is_part_of_an_input
+from pitstop.tensorflow.stages import functions
 
 _NAMES = ("train_function", "test_function", "predict_function")
 _OTHER = (
@@ -52,7 +55,14 @@ class ModelFunctions:
         """`roots`: what the training calls."""
         model = self._models[""]
         found = _used_by([*roots, model], private.FUNCTIONS)
-        self._of_script = [each for each in found if not _is_of_keras(each)]
+        inputs = _used_by([*roots, model], (tf.data.Dataset,))
+        # The level of a pipeline tells what these draw.
+        of_inputs = [each for dataset in inputs for _, each in functions(dataset)]
+        self._of_script = [
+            each
+            for each in found
+            if not _is_of_keras(each) and not any(each is other for other in of_inputs)
+        ]
         others = [each for each in _used_by(roots, kinds("Model")) if each is not model]
         self._models |= _numbered(others, lambda each: str(each.name))
 
