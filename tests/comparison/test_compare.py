@@ -99,6 +99,19 @@ def test_variables_of_discarded_models_are_no_difference() -> None:
     assert found.checkpoint.hints == ("variables/1/new (of a discarded model)",)
 
 
+def test_trainings_without_a_common_variable_do_not_agree() -> None:
+    entry = TensorEntry("F32", (1,), 4, "x", ())
+    others = replace(saved(4), tensors={"variables/0/another": entry})
+    found = compare_runs(
+        run("a", records(4), checkpoints=[saved(4)]),
+        run("b", records(4), checkpoints=[others]),
+    )
+    assert not found.same
+    assert found.checkpoint is not None
+    assert [each.what for each in found.checkpoint.tensors] == ["only in B", "only in A"]
+    assert not found.agreeing_checkpoints
+
+
 def test_variables_of_another_shape_or_of_one_side_are_not_measured() -> None:
     def refuse(name: str, one: Saved, other: Saved) -> TensorDifference:
         raise AssertionError(f"{name} of {one.path} and {other.path} was measured")

@@ -243,7 +243,9 @@ def _tensor_differences(one: Saved, other: Saved, measure: Measure) -> tuple[Ten
 def _differing_tensors(one: Saved, other: Saved) -> list[str]:
     names = sorted(one.tensors.keys() | other.tensors.keys())
     unequal = [name for name in names if _kind(name, one, other)]
-    return unequal if any(_kind(name, one, other) not in _ALONE for name in unequal) else []
+    kinds = {_kind(name, one, other) for name in unequal}
+    is_another = not one.tensors.keys() & other.tensors.keys()
+    return unequal if is_another or not kinds <= set(_ALONE) else []
 
 
 def _discarded(one: Saved, other: Saved) -> list[str]:
