@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def test_a_model_that_its_first_batch_builds_has_no_variables_yet() -> None:
     model.fit(ROWS, ROWS[:, :1], verbose=0)
     names = [legacy_private.own_name_of(each) for each in legacy_private.built_variables(model)]
     assert names == ["kernel", "bias"]
+
+
+def test_a_model_that_cannot_be_called_is_left_as_it_is() -> None:
+    """Such as a GAN of two networks, which only its `train_step` calls."""
+    model, source = type("Gan", (tf_keras.Model,), {})(), legacy_private.DataHandler(ROWS)
+    model.network = tf_keras.Sequential([tf_keras.Input((2,)), tf_keras.layers.Dense(1)])
+    model.compile("rmsprop")
+    before = len(legacy_private.optimizer_variables(model.optimizer))
+    legacy_private.build_symbolically(model, SimpleNamespace(_get_iterator=lambda: source._dataset))
+    assert len(legacy_private.optimizer_variables(model.optimizer)) == before
 
 
 @pytest.mark.parametrize("family", [tf_keras.optimizers, tf_keras.optimizers.legacy])

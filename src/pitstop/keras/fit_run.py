@@ -353,7 +353,9 @@ class FitRun:
         optimizer = self.model.optimizer
         prefix = f"{getattr(optimizer, 'name', '')}/"
         needed = sum(each.path.startswith(prefix) for each in saved_variables(saved))
-        if needed > len(self._private.optimizer_variables(optimizer)):
+        few = needed > len(self._private.optimizer_variables(optimizer))
+        # Another optimizer, which no `compile` knows, may have the same name.
+        if few and REGISTRY.missing(saved, self.path_of):
             self._private.build_symbolically(self.model, self.epoch_iterator)
             self.path_of = VariablePaths(self.model)
 

@@ -216,7 +216,10 @@ def build_symbolically(model: Any, source: Any) -> None:
             lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype),
             source._get_iterator().element_spec,
         )
-        model(zeros[0] if isinstance(zeros, tuple) else zeros)
+        try:
+            model(zeros[0] if isinstance(zeros, tuple) else zeros)
+        except (ValueError, TypeError, RuntimeError, tf.errors.OpError):
+            return  # It has no `call`, or one for something else than its input.
     if isinstance(model.optimizer, OPTIMIZERS[0]):
         model.optimizer.build(model.trainable_variables)
 
