@@ -26,7 +26,7 @@ def _run(folder: Path, kind: str, interpreter: Interpreter, hang_after: str = "6
 @pytest.mark.parametrize(
     ("kind", "exit_code", "cause", "attempts"),
     [
-        ("kill", 137, "killed_from_outside", 2),
+        ("kill", 137, "user_code_error", 2),
         *(
             pytest.param(*case, marks=pytest.mark.torture)
             for case in (

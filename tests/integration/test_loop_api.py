@@ -17,7 +17,7 @@ from tests.integration.supervisor import launch
 
 KILLED = 128 + 9
 # Exit code of the script itself, and the cause that is found.
-KILL = (-9, "killed_from_outside")
+KILL = (-9, "user_code_error")
 STOP = (75, "preempted_or_terminated")
 
 _PRINTS_CHILDREN = """
@@ -131,7 +131,7 @@ def test_under_the_launcher_its_folder_holds(tmp_path: Path, forked: Interpreter
     expected = uninterrupted(tmp_path / "whole", "loop_api.py", forked)
     script = interrupted(tmp_path / "parts", "loop_api.py", "kill@6", forked, launcher)
     assert script.run().returncode == KILLED
-    assert script.cause() == "killed_from_outside"
+    assert script.cause() == "user_code_error"
     assert script.run().returncode == 0
     assert_identical(expected, script.folder / OUT)
     status = script.say("status")
