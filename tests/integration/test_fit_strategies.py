@@ -118,9 +118,7 @@ def test_restarts_bring_all_workers_back(
     tmp_path: Path, network: tuple[str, ...], victim: int
 ) -> None:
     expected, gang = _workers(tmp_path, network, REAL, "dataset", "0.3")
-    started = gang.start("--restarts", "2")
-    gang.until_step(1)
-    gang.until_saved()
+    started = gang.start_until_saved("--restarts", "2")
     psutil.Process(gang.runs[victim].status()["pid"]).kill()
     assert ended(started) == ([0, 0], expected)
     assert len(set(gang.steps_of(Restored))) == 1

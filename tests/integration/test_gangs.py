@@ -84,6 +84,12 @@ class Gang:
         for run in self.runs:
             launch.until(functools.partial(run.events, CheckpointCommitted))
 
+    def start_until_saved(self, *options: str) -> list[Started]:
+        started = self.start(*options)
+        self.until_step(1)
+        self.until_saved()
+        return started
+
     def steps_of(self, kind: type[Restored | GangStopped | TrainerStopped]) -> list[int]:
         return [run.last(kind).step for run in self.runs]
 
@@ -214,9 +220,7 @@ def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.04")
-    started = gang.start()
-    gang.until_step(1)
-    gang.until_saved()
+    started = gang.start_until_saved()
     psutil.Process(gang.runs[1].status()["pid"]).kill()
     assert ended(started) == ([EXIT_STOPPED, 128 + signal.SIGKILL], [])
     assert gang.runs[0].last(GangBroken).task == "worker 1"
@@ -234,9 +238,7 @@ def test_restarts_bring_all_back(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str, victim: int
 ) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.04")
-    started = gang.start("--restarts", "2")
-    gang.until_step(1)
-    gang.until_saved()
+    started = gang.start_until_saved("--restarts", "2")
     psutil.Process(gang.runs[victim].status()["pid"]).kill()
     assert ended(started) == ([0, 0], [uninterrupted] * 2)
     assert len({run.last(GangFormed).gang for run in gang.runs}) == 1
@@ -248,9 +250,7 @@ def test_a_supervisor_that_is_frozen_is_lost(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.1")
-    started = gang.start()
-    gang.until_step(1)
-    gang.until_saved()
+    started = gang.start_until_saved()
     frozen = psutil.Process(int(gang.runs[1].status()["supervisor_pid"]))
     tree = [frozen, *frozen.children(recursive=True)]
     for each in tree:
@@ -271,9 +271,7 @@ def test_a_stop_does_not_wait_for_a_suspended_trainer_as_long_as_for_a_step(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.1")
-    started = gang.start()
-    gang.until_step(1)
-    gang.until_saved()
+    started = gang.start_until_saved()
     psutil.Process(int(gang.runs[0].status()["pid"])).suspend()
     assert gang.runs[1].pitstop("stop").returncode == 0
     assert [launch.finish(each).returncode for each in started] == [EXIT_STOPPED] * 2

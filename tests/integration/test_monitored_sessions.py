@@ -23,7 +23,7 @@ from pitstop.events import (
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
 from tests.integration.conftest import Interpreter
-from tests.integration.keras_run import KerasRun
+from tests.integration.keras_run import KerasRun, Started
 from tests.integration.member import Member
 from tests.integration.supervisor import launch
 
@@ -163,15 +163,22 @@ def test_the_workers_of_a_session_stop_before_its_chief_saves(
     assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
 
 
+def run_of_all_tasks(
+    folder: Path, network: tuple[str, ...], *words: str, until_step: int = 40, **variables: str
+) -> tuple[Member, Started]:
+    """One run that starts all tasks, when it has trained until this step."""
+    home = {"HOME": str(folder), **variables}
+    run = Member(folder, "v1_tasks.py", words, environment=home, network=network)
+    started = run.start()
+    launch.until(lambda: _last_step(run) >= until_step)
+    return run, started
+
+
 @needs_root
 def test_one_run_of_all_tasks_stops_the_chief_whose_worker_opened_its_session_before(
     tmp_path: Path, network: tuple[str, ...]
 ) -> None:
-    home = {"HOME": str(tmp_path)}
-    words = ("monitored", "100000")
-    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
-    started = run.start()
-    launch.until(lambda: _last_step(run) >= 40)
+    run, started = run_of_all_tasks(tmp_path, network, "monitored", "100000")
     assert run.pitstop("stop").returncode == 0
     assert launch.finish(started).returncode == EXIT_STOPPED
     saved = run.last(ScriptSaved).step
@@ -191,11 +198,8 @@ def test_one_run_of_all_tasks_stops_the_chief_whose_worker_opened_its_session_be
 def test_one_run_of_all_tasks_does_not_wait_for_a_task_that_is_gone_or_suspended(
     tmp_path: Path, network: tuple[str, ...], task: str, number: signal.Signals, found: str
 ) -> None:
-    home = {"HOME": str(tmp_path), "PITSTOP_CLUSTER_LEASE": "3"}
     words = ("monitored", "300")
-    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
-    started = run.start()
-    launch.until(lambda: _last_step(run) >= 40)
+    run, started = run_of_all_tasks(tmp_path, network, *words, PITSTOP_CLUSTER_LEASE="3")
     pids = {each.task: each.pid for each in run.events(RoleTaken) if each.role == "member"}
     os.kill(pids[task], number)
     code = launch.finish(started).returncode
@@ -215,11 +219,8 @@ def test_one_run_of_all_tasks_does_not_wait_for_a_task_that_is_gone_or_suspended
 def test_one_run_of_all_tasks_stops_when_a_worker_is_gone_that_each_step_needs(
     tmp_path: Path, network: tuple[str, ...]
 ) -> None:
-    home = {"HOME": str(tmp_path)}
     words = ("synchronous monitored", "100000")
-    run = Member(tmp_path, "v1_tasks.py", words, environment=home, network=network)
-    started = run.start()
-    launch.until(lambda: _last_step(run) >= 10)
+    run, started = run_of_all_tasks(tmp_path, network, *words, until_step=10)
     (tmp_path / "lost").touch()
     assert launch.finish(started).returncode == EXIT_STOPPED
     assert "worker 1 is gone" in run.last(Notice).message

@@ -76,9 +76,10 @@ def drill(
     say("all runs use this folder and overwrite each other's files.")
     request = DrillRequest(command, kills, stops, steps, seed)
     found = run_drill(request, folder, say)
-    folder.save(json_text(report.to_json(found)) + "\n")
+    told = report.to_json(found)
+    folder.save(json_text(told) + "\n")
     if as_json:
-        tell_json(report.to_json(found))
+        tell_json(told)
     else:
         report.show(found, Console())
     context.exit(0 if found.verdict is DrillVerdict.EXACT else 1)

@@ -55,14 +55,11 @@ class ModelFunctions:
         """`roots`: what the training calls."""
         model = self._models[""]
         found = _used_by([*roots, model], private.FUNCTIONS)
-        inputs = _used_by([*roots, model], (tf.data.Dataset,))
+        own = [each for each in found if not _is_of_keras(each)]
+        inputs = _used_by([*roots, model], (tf.data.Dataset,)) if own else []
         # The level of a pipeline tells what these draw.
         of_inputs = [each for dataset in inputs for _, each in functions(dataset)]
-        self._of_script = [
-            each
-            for each in found
-            if not _is_of_keras(each) and not any(each is other for other in of_inputs)
-        ]
+        self._of_script = [each for each in own if not any(each is other for other in of_inputs)]
         others = [each for each in _used_by(roots, kinds("Model")) if each is not model]
         self._models |= _numbered(others, lambda each: str(each.name))
 

@@ -16,6 +16,7 @@ from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private
 
 _CPU = "CPU"
+_FLAGS = "TF_XLA_FLAGS"
 _MEASURED = ["GPU"]
 """With deterministic ops, one of these gives the same bits (docs/benchmarks.md)."""
 
@@ -70,9 +71,6 @@ def level_of_process(session: Session | None = None) -> Exactness | None:
     level = members or altered or level_on(kinds, private.deterministic_ops())
     clusters = has_clusters(kinds, tf.config.optimizer.get_jit(), os.environ.get(_FLAGS, ""))
     return level or (_CLUSTERED if clusters else None)
-
-
-_FLAGS = "TF_XLA_FLAGS"
 
 
 def has_clusters(kinds: Sequence[str], asked: str, flags: str) -> bool:
