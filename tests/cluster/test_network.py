@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -96,6 +97,21 @@ def test_both_sides_hear_what_the_other_says(
     assert heard(client) == [Heard(CHIEF, Release("completed", 0, "it is over"))]
     client.close()
     assert heard(leader) == [Parted(WORKER)]
+
+
+def test_what_a_member_said_before_it_left_is_heard_by_a_leader_that_speaks_first_when_it_wakes(
+    leader: LeaderServer, endpoint: tuple[str, int]
+) -> None:
+    """A suspended leader reads nothing; a write to a socket that was closed ends the connection."""
+    client = introduced(leader, endpoint)
+    woken = threading.Event()
+    leader._call(woken.wait)
+    client.send(CHIEF, EndReport("stopped", 75))
+    client.close()
+    for _ in range(5):
+        leader.send(WORKER, BEAT)
+    woken.set()
+    assert heard(leader, 2) == [Heard(WORKER, EndReport("stopped", 75)), Parted(WORKER)]
 
 
 def test_a_member_waits_for_a_leader_that_comes_later_and_for_one_that_comes_back(

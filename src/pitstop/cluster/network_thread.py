@@ -107,7 +107,9 @@ class NetworkThread(ABC):
         os.close(self._wake)
 
     def _call(self, action: Callable[[], object]) -> None:
-        self._loop.call_soon_threadsafe(action)
+        # After the reads that are due: a write to a socket that its peer has closed would end the
+        # connection, and with it what was not read yet.
+        self._loop.call_soon_threadsafe(self._loop.call_soon, action)
 
     def _send(self, task: Task, message: Message) -> None:
         if conversation := self._conversations.get(task):
