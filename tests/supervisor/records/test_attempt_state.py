@@ -78,6 +78,14 @@ def test_what_is_not_saved_has_saved_nothing_until_there_is_a_checkpoint(reason:
     assert not _told(CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"), reason).saves_nothing
 
 
+def test_a_coordinator_that_is_ended_in_its_first_step_is_a_training_as_any_other() -> None:
+    coordinates = _told(RoleTaken("coordinator", 7, "chief 0"))
+    assert coordinates.saves_nothing
+    trains = _told(RoleTaken("coordinator", 7, "chief 0"), FitStarted(0, 9, 20))
+    assert not trains.saves_nothing
+    assert not _told(FitStarted(0, 9, 20), RoleTaken("coordinator", 7, "chief 0")).saves_nothing
+
+
 def test_a_stop_of_the_cluster_is_no_first_request_to_this_run() -> None:
     of_cluster, of_user = StopRequested("cluster", "graceful"), StopRequested("signal", "graceful")
     assert not _told(of_cluster).stop_asked_here

@@ -89,9 +89,13 @@ class AttemptState(Frozen):
 
     @property
     def saves_nothing(self) -> bool:
-        """Whether it is a part of a cluster or not instrumented, and has no checkpoint."""
-        unsaved = self.role is not None or self.uninstrumented
-        return unsaved and self.checkpoint_step is None and not self.trainer_stopped
+        """Whether it is a part of a cluster or not instrumented, and has no checkpoint.
+
+        A coordinator is saved like any training, from its first step on.
+        """
+        coordinates = self.role is not None and self.role.role == "coordinator"
+        unsaved = (self.role and not (coordinates and self.trains)) or self.uninstrumented
+        return bool(unsaved) and self.checkpoint_step is None and not self.trainer_stopped
 
 
 def left_by(history: History) -> AttemptState:
