@@ -5,7 +5,9 @@ Public names of TensorFlow only. Such a session saves itself at its end.
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +22,8 @@ from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor
 
 _V1 = tf.compat.v1.train
 _QUEUE_SECONDS = 2.0  # for threads of queues, when all is saved; TensorFlow gives them 120 s
+
+_ANSWERED = tf.compat.v1.RunOptions(timeout_in_ms=2_000)  # a server may be gone
 
 _folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
@@ -42,13 +46,19 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
     """Reads the global step after each run of a session.
 
     `begin_course`: for a worker, when its chief trains; the first session of a run is watched.
+    `savers`: which save the session.
     """
 
     def __init__(
-        self, course: SessionCourse | None, begin_course: Callable[[], SessionCourse | None]
+        self,
+        course: SessionCourse | None,
+        begin_course: Callable[[], SessionCourse | None],
+        savers: list[Any],
     ) -> None:
         self._course = course
         self._begin_course = begin_course
+        self._savers = savers
+        self._session: Any = None
         self._global_step: Any = None
         self._coordinator: Any = None
 
@@ -62,6 +72,10 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         self._course = self._course or self._begin_course()
         if self._course is not None:
             self._course.created(self._read(session))
+            if SessionCourse.waits_for_others and self._savers and self._session is None:
+                wait = functools.partial(self._course.save_if_blocked, self._save)
+                threading.Thread(target=wait, name="pitstop-blocked", daemon=True).start()
+        self._session = session
 
     def before_run(self, _run_context: Any) -> Any:
         step = self._global_step if self._course is not None else None
@@ -82,6 +96,14 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
             self._coordinator.join = lambda *_, **__: join(
                 stop_grace_period_secs=_QUEUE_SECONDS, ignore_live_threads=True
             )
+
+    @observing()
+    def _save(self) -> None:
+        session = self._session
+        with suppress(tf.errors.OpError), session.graph.as_default():
+            session.run(self._global_step, options=_ANSWERED)
+            for saver in self._savers:
+                saver.end(session)
 
     def _read(self, session: Any) -> int | None:
         return None if self._global_step is None else int(session.run(self._global_step))
@@ -127,7 +149,7 @@ def _open(
         begin = functools.partial(_begin_course, supervisor, session, kept)
         course = None if by_chief else begin()
         if by_chief or course is not None:
-            call.arguments["hooks"] = [*hooks, _CourseHook(course, begin)]
+            call.arguments["hooks"] = [*hooks, _CourseHook(course, begin, savers)]
             args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
 

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -39,6 +40,8 @@ _NOWHERE = "nothing is saved: its MonitoredSession has no checkpoint_dir, or sav
 _TEMPORARY = "a resume cannot find what it saves: {folder} has a different name each time"
 _OWN_FRAMES = 4  # `_callers`, `is_due`, what stands in the place of `run`, and its wrapper
 _MOST_FRAMES = 3
+_BLOCKED_SECONDS = 2.0  # without the end of a step, from when a stop was asked for
+_LOOK_SECONDS = 0.2
 _DRAWN_NAME = re.compile(r"(?:tmp|pymp-)[a-z0-9_]{8}")  # of `tempfile`, and of `multiprocessing`
 
 
@@ -129,6 +132,7 @@ class SessionCourse:
         self._index: int | None = None
         self._runs = self._usual_runs = 0
         self._loop_head = LoopHead()
+        self._saves = threading.Lock()  # not two threads at once
 
     def created(self, step: int | None) -> None:
         before, self._step = self._step, step or 0
@@ -167,6 +171,7 @@ class SessionCourse:
             self._session.beacon.write_phase(Phase.SAVING)
             released = self._supervisor.serve()
             self.leaves = True
+            self._saves.acquire()  # for good
             try:
                 close()
             finally:
@@ -177,6 +182,23 @@ class SessionCourse:
                     None, "train", Position(self._step, self._index or 0, 0, self._step)
                 )
             raise LeavesScript(EXIT_TERMINATED)
+
+    def save_if_blocked(self, save: Callable[[], object]) -> None:
+        """Waits in a thread of its own until a stop is asked for whose step does not end.
+
+        Other processes may have left that this step needs; what was done before it is saved.
+        """
+        beacon, seen, since_seconds = self._session.beacon, -1, time.monotonic()
+        while time.monotonic() - since_seconds < _BLOCKED_SECONDS:
+            progress = beacon.progress()
+            blocks = beacon.stop() and progress.phase is Phase.TRAIN
+            if not blocks or progress.step != seen:
+                seen, since_seconds = progress.step, time.monotonic()
+            time.sleep(_LOOK_SECONDS)
+        with self._saves:
+            beacon.write_phase(Phase.SAVING)
+            save()
+            beacon.write_phase(Phase.TRAIN)
 
     def saved(self, step: int, folder: str) -> None:
         SessionCourse._saved = True
