@@ -6,6 +6,7 @@ line of JSON, the socket to connect to or the error to raise.
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,8 +60,11 @@ def accompany(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Ray kills a worker's children, so we go on as no child; but a notebook's kernel waits for us.
-    if not json.loads(sys.argv[1])["kernel"] and os.fork():
+    if json.loads(sys.argv[1])["kernel"]:
+        # The cell's affair: VS Code interrupts a kernel's descendants, and then the kernel.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    elif os.fork():
+        # Ray kills a worker's children, so we go on as no child; but a kernel waits for us.
         os._exit(0)
     open_standard()
     sys.exit(accompany(sys.argv[1:]))
