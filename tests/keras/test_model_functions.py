@@ -12,6 +12,7 @@ import tensorflow as tf
 from pitstop.keras import model_functions
 from pitstop.keras.model_functions import ModelFunctions
 from pitstop.tensorflow import private
+from pitstop.tensorflow.traced_ops import OpKind
 
 ROWS, ANSWERS = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
 
@@ -131,9 +132,9 @@ def test_a_large_tensor_in_the_place_of_another_is_told() -> None:
 def test_a_later_fit_reads_no_graph_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
 
-    def look(function: Any) -> tuple[dict[str, str], str]:
+    def look(function: Any) -> tuple[dict[str, str], dict[OpKind, str]]:
         read.append(function)
-        return {}, ""
+        return {}, {}
 
     monkeypatch.setattr(model_functions, "look", look)
     model, traced = compiled(0.5)
@@ -322,3 +323,22 @@ def test_draws_of_the_input_are_not_those_of_the_training() -> None:
     functions.begin([data])
     model.fit(data, shuffle=False, verbose=0)
     assert functions.look() == functions.draws == ""
+
+
+class Marking(Weighted):
+    """It marks a part of its step for XLA."""
+
+    def call(self, rows: Any) -> Any:
+        with tf.xla.experimental.jit_scope():
+            return self.dense(rows)
+
+
+def test_a_step_that_marks_parts_for_xla_is_named() -> None:
+    for kind, start in ((Marking, "the training step marks"), (Weighted, "")):
+        model = kind(1.0)
+        model.compile("adam", "mse")
+        functions = ModelFunctions(model)
+        fit(model)
+        functions.look()
+        assert functions.compiled.startswith(start)
+        assert bool(functions.compiled) is bool(start)

@@ -111,3 +111,15 @@ def test_functions_are_traced_for_the_inputs_of_the_earlier_attempt(
     again[0](tf.zeros(7))
     # Several with one name may be taken for each other.
     assert traced == [7 if names == ("step", "step") else None]
+
+
+def test_a_function_that_marks_parts_for_xla_is_doubted(watch: Any) -> None:
+    _, doubts = watch()
+
+    def step(value: Any) -> Any:
+        with tf.xla.experimental.jit_scope():
+            return value + 1.0
+
+    tf.function(step)(tf.constant(1.0))
+    [reason] = doubts
+    assert reason.startswith("step marks parts of its graph for XLA")

@@ -158,3 +158,18 @@ def test_what_was_traced_before_the_call_is_seen(
         traced.judge(doubts, call)  # type: ignore[arg-type]
     assert all(told in reason for reason in doubts.reasons)
     assert len(doubts.reasons) == 2
+
+
+def test_a_function_that_marks_parts_for_xla_is_doubted() -> None:
+    @tf.function
+    def step(value: Any) -> Any:
+        with tf.xla.experimental.jit_scope():
+            return value + 1.0
+
+    traced, doubts = TracedFunctions(), Doubts()
+    call = FunctionCall(step, lambda: step(tf.constant(1.0)), (), {})
+    with traced.running(call):
+        call.run()
+    traced.judge(doubts, call)  # type: ignore[arg-type]
+    [reason] = doubts.reasons
+    assert reason.startswith("step marks parts of its graph for XLA")

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.tensorflow import devices
+from pitstop.tensorflow.traced_ops import OpKind
 
 
 class Device:
@@ -105,3 +106,16 @@ def test_parts_that_xla_compiles_by_itself_are_not_exact(monkeypatch: pytest.Mon
     assert level is not None
     assert level.level == "not_exact"
     assert "auto-clustering" in level.reason
+
+
+def test_parts_that_a_function_marks_for_xla_are_doubted() -> None:
+    assert "step marks parts" in devices.doubt_of([OpKind.MARKED]).format("step")
+
+
+def test_a_compiled_function_is_doubted_on_devices_alone_where_nobody_tested_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert devices.doubt_of([OpKind.COMPILED]) == ""
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda: [Device("GPU")])
+    assert "never tested" in devices.doubt_of([OpKind.COMPILED])
+    assert devices.doubt_of([OpKind.STATE]) == ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import tensorflow as tf
 
-from pitstop.tensorflow.graph_digest import look
+from pitstop.tensorflow.graph_digest import kinds_of, look
+from pitstop.tensorflow.traced_ops import OpKind
 
 
 class Options:
@@ -36,3 +38,41 @@ def test_several_objects_are_told_apart_by_their_order() -> None:
     assert len(second) == 2
     assert first.items() < second.items()
     assert second == traced(1.0, 2.0)
+
+
+def marked(value: Any) -> Any:
+    with tf.xla.experimental.jit_scope():
+        return value + 1.0
+
+
+def marked_by_type(value: Any) -> Any:
+    with tf.xla.experimental.jit_scope(compile_ops=lambda node: node.op == "AddV2"):
+        return value + 1.0
+
+
+def left_out(value: Any) -> Any:
+    with tf.xla.experimental.jit_scope(compile_ops=False):
+        return value + 1.0
+
+
+def plain(value: Any) -> Any:
+    return value + 1.0
+
+
+@pytest.mark.parametrize(
+    ("python", "is_compiled", "found"),
+    [
+        (marked, False, {OpKind.MARKED}),
+        (marked_by_type, False, {OpKind.MARKED}),
+        (left_out, False, set()),
+        (plain, False, set()),
+        (plain, True, {OpKind.COMPILED}),
+    ],
+)
+def test_what_xla_compiles_is_found(python: Any, is_compiled: bool, found: set[OpKind]) -> None:
+    inner = tf.function(python, jit_compile=is_compiled or None)
+    outer = tf.function(lambda value: inner(value) * 2.0)
+    value = tf.constant(1.0)
+    for function in (inner, outer, inner.get_concrete_function(value)):
+        function(value)
+        assert kinds_of(function).keys() == found

@@ -278,6 +278,8 @@ class FitRun:
             self.parts.report(self.session, self.level)
         if self.traced.draws:
             self.parts.doubt(f"{self.traced.draws}; {self._private.WITH_RANDOM_STREAMS}")
+        if self.traced.compiled:
+            self.parts.doubt(self.traced.compiled)
 
     def _publish(self, now_ns: int) -> None:
         at = self.position

@@ -18,9 +18,11 @@ from pitstop.keras.packages import SOURCES, kinds
 from pitstop.keras.trace_numbers import TraceNumbers
 from pitstop.tensorflow import counted_draws, earlier_traces, private
 from pitstop.tensorflow.counted_draws import Draws
-from pitstop.tensorflow.graph_digest import look
+from pitstop.tensorflow.devices import doubt_of
+from pitstop.tensorflow.graph_digest import Kinds, look
 from pitstop.tensorflow.randomness import is_part_of_an_input
 from pitstop.tensorflow.stages import functions
+from pitstop.tensorflow.traced_ops import OpKind
 
 _NAMES = ("train_function", "test_function", "predict_function")
 _OTHER = (
@@ -37,8 +39,8 @@ _SEEN: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 """How many traces of a function had been compared."""
 _EARLIER: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
 """The signatures that a function was traced for before, where its inputs are not known."""
-_DRAWS: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""The type of an op in a function that draws from a hidden stream."""
+_KINDS: weakref.WeakKeyDictionary[Any, Kinds] = weakref.WeakKeyDictionary()
+"""What ops of a function do."""
 
 
 class ModelFunctions:
@@ -50,6 +52,7 @@ class ModelFunctions:
         self._inputs: dict[str, list[str]] = {}
         self.places: dict[str, str] = {}  # where the training step traced random ops, by type
         self.draws = ""  # which function draws from a hidden stream; empty where none does
+        self.compiled = ""  # what XLA does that a resume may do otherwise; empty for nothing
 
     def begin(self, roots: list[Any]) -> None:
         """`roots`: what the training calls."""
@@ -75,7 +78,7 @@ class ModelFunctions:
             if _SEEN.get(function) != traces:
                 _SEEN[function] = traces
                 other = self._compare(name, function) or other
-            self._note_draws(name, function)
+            self._note_kinds(name, _KINDS.get(function, {}), function)
         return other
 
     def _compare(self, name: str, function: Any) -> str:
@@ -83,7 +86,7 @@ class ModelFunctions:
         # One of a model that is made anew may have other values, as without an interruption.
         saved = {} if _is_of_model(name) else self._saved.get(name, {})
         known, other = _KNOWN.setdefault(function, dict(saved)), ""
-        digests, _DRAWS[function] = look(function)
+        digests, _KINDS[function] = look(function)
         earlier = _EARLIER.get(function, frozenset[str]())
         if digests.keys() - earlier and earlier - digests.keys():
             other = _OTHER_INPUTS.format(_in_words(name, function))
@@ -93,8 +96,10 @@ class ModelFunctions:
                 other = _OTHER.format(_in_words(name, function))
         return other
 
-    def _note_draws(self, name: str, function: Any) -> None:
-        if drawn := _DRAWS.get(function):
+    def _note_kinds(self, name: str, kinds: Kinds, function: Any) -> None:
+        if compiled := doubt_of(kinds):
+            self.compiled = compiled.format(_in_words(name, function))
+        if drawn := kinds.get(OpKind.RANDOM):
             where = f" at {self.places[drawn]}" if drawn in self.places else ""
             self.draws = f"{_in_words(name, function)} draws from a hidden random stream "
             self.draws += f"({drawn}{where})"

@@ -10,6 +10,7 @@ from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original
 from pitstop.tensorflow import (
     counted_draws,
+    devices,
     earlier_traces,
     graph_digest,
     private,
@@ -70,8 +71,9 @@ class LoopDraws(FunctionDraws):
             return
         self._looked_at[function] = traces
         name = private.function_name(function)
-        found = (graph_digest.kinds_of(graph) for graph in private.graphs(function))
-        for op_type in (kinds[OpKind.RANDOM] for kinds in found if OpKind.RANDOM in kinds):
-            self._doubt(_HIDDEN.format(name, op_type))
+        kinds = graph_digest.kinds_of(function)
+        self._doubt(devices.doubt_of(kinds).format(name))
+        if OpKind.RANDOM in kinds:
+            self._doubt(_HIDDEN.format(name, kinds[OpKind.RANDOM]))
         if len([each for each in self.capture() if each.partition("#")[0] == name]) > 1:
             self._doubt(_SAME_NAME.format(name))

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from pitstop.engine.witness import place_on_stack
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.tensorflow import drawn_inputs, graph_digest, private, randomness
+from pitstop.tensorflow import devices, drawn_inputs, graph_digest, private, randomness
 from pitstop.tensorflow.traced_ops import OpKind
 
 _DRAWS_RANDOM = (
@@ -129,12 +129,14 @@ class TracedFunctions:
         if key in known.looked_at:
             return
         known.looked_at.add(key)
-        for graph in (graph for each in call.functions() for graph in private.graphs(each)):
-            kinds = graph_digest.kinds_of(graph)
+        for function in call.functions():
+            kinds = graph_digest.kinds_of(function)
+            known.doubt = known.doubt or devices.doubt_of(kinds).format(call.name)
             for kind, message in ((OpKind.RANDOM, _DRAWS_RANDOM), (OpKind.STATE, _CHANGES_STATE)):
                 if kind in kinds and not known.doubt:
                     known.doubt = message.format(call.name, kinds[kind], _BEFORE)
-            fed = call.feeds_itself or isinstance(call, MethodCall) or graph in self._drawn
+            drawn = any(graph in self._drawn for graph in private.graphs(function))
+            fed = call.feeds_itself or isinstance(call, MethodCall) or drawn
             if OpKind.INPUT in kinds and not fed:
                 known.unrepeatable = known.unrepeatable or _DRAWS_INPUT.format(call.name, _BEFORE)
 

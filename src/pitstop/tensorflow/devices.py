@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +14,7 @@ from pitstop.engine.state_capture import Exactness, level_of_members, not_exact
 from pitstop.link.messages import AllocatorSample
 from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private
+from pitstop.tensorflow.traced_ops import OpKind
 
 _CPU = "CPU"
 _FLAGS = "TF_XLA_FLAGS"
@@ -54,6 +55,26 @@ _CLUSTERED = not_exact(
     "XLA compiles parts of the training by itself (auto-clustering): a part for another size of "
     "batch only where it comes often enough in one process; use jit_compile=True instead"
 )
+
+
+_MARKED = (
+    "{} marks parts of its graph for XLA (jit_scope): a part for another size of batch is compiled "
+    "only where it comes often enough in one process; use jit_compile=True instead"
+)
+_COMPILED = (
+    "{} is compiled by XLA (jit_compile); whether it repeats its results on this device was never "
+    "tested"
+)
+
+
+def doubt_of(kinds: Container[OpKind]) -> str:
+    """Why a function with such ops may have other results in a resume; empty where nothing says so.
+
+    With a place for its name.
+    """
+    if OpKind.MARKED in kinds:
+        return _MARKED
+    return _COMPILED if OpKind.COMPILED in kinds and _visible_devices() else ""
 
 
 def computed_with() -> dict[str, str]:

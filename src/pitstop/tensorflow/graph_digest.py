@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
 from pitstop.tensorflow import private, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
@@ -21,24 +23,39 @@ def nodes_of(graph: Any) -> list[Iterable[Any]]:
     return [definition.node, *(each.node_def for each in definition.library.function)]
 
 
-def kinds_of(graph: Any) -> dict[OpKind, str]:
-    """What its ops do that a resume cannot take for granted, each with the type of one."""
-    nodes = (node for part in nodes_of(graph) for node in part)
+Kinds = dict[OpKind, str]
+"""What ops do that a resume cannot take for granted, each with the type of one."""
+
+
+def kinds_of(function: Any) -> Kinds:
+    kinds = _kinds_in([each for graph in private.graphs(function) for each in nodes_of(graph)])
+    return kinds | _of_itself(function)
+
+
+def _of_itself(function: Any) -> Kinds:
+    """What the graphs of a function do not tell."""
+    if isinstance(function, polymorphic_function.Function):
+        is_compiled = bool(function._jit_compile)
+    else:
+        is_compiled = traced_ops.kind_of("", function.function_def.attr) is OpKind.COMPILED
+    return {OpKind.COMPILED: ""} if is_compiled else {}
+
+
+def _kinds_in(parts: Iterable[Iterable[Any]]) -> Kinds:
+    nodes = (node for part in parts for node in part)
     found = ((traced_ops.kind_of(node.op, node.attr), node.op) for node in nodes)
     return {kind: op_type for kind, op_type in found if kind is not None}
 
 
-def look(function: Any) -> tuple[dict[str, str], str]:
+def look(function: Any) -> tuple[dict[str, str], Kinds]:
     """For each signature that the function was traced for, a digest of its ops and constants.
 
-    And the type of an op that draws from a hidden stream; empty where none does. Objects of Python
-    have no name in a signature: those of equal ones are numbered.
+    Objects of Python have no name in a signature: those of equal ones are numbered.
     """
-    digests, drawing, counts = {}, "", Counter[str]()
+    digests, kinds, counts = {}, _of_itself(function), Counter[str]()
     for graph in private.graphs(function):
         parts = nodes_of(graph)
-        drawn = (node.op for nodes in parts for node in nodes if _draws(node))
-        drawing = drawing or next(drawn, "")
+        kinds |= _kinds_in(parts)
         # A small tensor is a constant, a large one is captured.
         captured = [each for each, _ in graph.captures if private.is_eager_tensor(each)]
         values = [private.as_numpy(each) for each in captured if each.dtype.is_floating]
@@ -47,11 +64,7 @@ def look(function: Any) -> tuple[dict[str, str], str]:
         counts[signature] += 1
         number = f"#{counts[signature]}" if counts[signature] > 1 else ""
         digests[_digest([signature.encode()]) + number] = _digest(content)
-    return digests, drawing
-
-
-def _draws(node: Any) -> bool:
-    return traced_ops.draws_hidden(node.op, node.attr)
+    return digests, kinds
 
 
 def _of_nodes(nodes: Iterable[Any]) -> bytes:

@@ -41,6 +41,8 @@ class OpKind(enum.Enum):
     RANDOM = enum.auto()  # it draws from a hidden stream
     STATE = enum.auto()  # it changes state which is in no variable: Python's, a table's, a queue's
     INPUT = enum.auto()  # with it, a function draws its input by itself
+    COMPILED = enum.auto()  # XLA compiles it (jit_compile)
+    MARKED = enum.auto()  # XLA may compile it, with others (jit_scope)
 
 
 _STATE_OPS = """
@@ -52,11 +54,14 @@ _KINDS = dict.fromkeys(_STATE_OPS.split(), OpKind.STATE) | dict.fromkeys(
     _INPUT_OPS.split(), OpKind.INPUT
 )
 
+_OF_XLA = {"_XlaMustCompile": OpKind.COMPILED, "_XlaCompile": OpKind.MARKED}
+
 
 def kind_of(op_type: str, attributes: Mapping[str, Any]) -> OpKind | None:
     if draws_hidden(op_type, attributes):
         return OpKind.RANDOM
-    return _KINDS.get(op_type)
+    of_xla = (kind for name, kind in _OF_XLA.items() if name in attributes and attributes[name].b)
+    return _KINDS.get(op_type) or next(of_xla, None)
 
 
 def is_for_shapes(graph: Any) -> bool:
