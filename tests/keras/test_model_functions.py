@@ -278,8 +278,10 @@ class Watched:
     def __init__(self, model: Any) -> None:
         self._model = model
         self.told: list[str] = []
+        self.is_eager = True  # tables and variables have values then
 
     def state_of_script(self) -> dict[str, list[str]]:
+        self.is_eager &= tf.executing_eagerly()
         return {"shapes": list(self._model.shapes), "other": []}
 
     def doubt(self, reason: str) -> None:
@@ -313,6 +315,7 @@ def test_what_else_a_repeated_trace_changes_is_named() -> None:
     followed.restore(traced.capture(), {}, traced.inputs(), run)
     fit(resumed)
     assert {told.partition(" ")[0] for told in run.told} == {"shapes"}
+    assert run.is_eager
 
 
 def test_draws_of_the_input_are_not_those_of_the_training() -> None:

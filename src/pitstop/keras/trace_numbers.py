@@ -6,6 +6,8 @@ A resume sets it as it was, and traces the step again, which would change it onc
 import weakref
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop.engine.fence import observing
 from pitstop.keras.common_private import layers_of
 from pitstop.keras.script_library import names_set_by_libraries
@@ -38,8 +40,12 @@ class TraceNumbers:
             for name, value in vars(owner).items()
             if type(value) in (int, float) and name not in names_set_by_libraries(owner.__class__)
         ]
+        self._before = self._state()
+
+    def _state(self) -> dict[str, Any]:
         run = self._run()
-        self._before = run.state_of_script() if run is not None else {}
+        with tf.init_scope():  # A function may be traced inside of another one.
+            return run.state_of_script() if run is not None else {}
 
     @observing()
     def put_back(self) -> None:
@@ -47,6 +53,6 @@ class TraceNumbers:
             if vars(owner).get(name) != value:
                 setattr(owner, name, value)
         if (run := self._run()) is not None:
-            now = run.state_of_script()
+            now = self._state()
             changed = [name for name in now if now[name] != self._before.get(name)]
             run.doubt(_CHANGED.format(changed[0]) if changed else "")
