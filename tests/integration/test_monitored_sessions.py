@@ -70,6 +70,15 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     assert run.last(FitEnded).step == LAST
 
 
+def test_a_new_session_in_which_a_worker_has_begun_does_not_resume(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "v1_sessions.py", ("saved", "5", "begun"), interpreter=forked)
+    assert run.attempt().returncode == 0
+    assert "begins at 1" in said(run)
+    assert not run.events(Restored)
+
+
 def test_a_stop_does_not_wait_for_threads_of_queues(tmp_path: Path, forked: Interpreter) -> None:
     run = training(tmp_path, forked, "synchronous")
     first = run.start()

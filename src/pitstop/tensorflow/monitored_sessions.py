@@ -46,7 +46,7 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
     """Reads the global step after each run of a session.
 
     `begin_course`: for a worker, when its chief trains; the first session of a run is watched.
-    `savers`: which save the session.
+    `savers`: which save the session. `resumes`: there was a checkpoint before it was opened.
     """
 
     def __init__(
@@ -54,10 +54,13 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         course: SessionCourse | None,
         begin_course: Callable[[], SessionCourse | None],
         savers: list[Any],
+        *,
+        resumes: bool,
     ) -> None:
         self._course = course
         self._begin_course = begin_course
         self._savers = savers
+        self._resumes = resumes
         self._session: Any = None
         self._global_step: Any = None
         self._coordinator: Any = None
@@ -71,7 +74,8 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         self._coordinator = coordinator
         self._course = self._course or self._begin_course()
         if self._course is not None:
-            self._course.created(self._read(session))
+            # Its step alone does not say: workers may have begun on a new session of their chief.
+            self._course.created(self._read(session), resumes=self._resumes)
             if SessionCourse.waits_for_others and self._savers and self._session is None:
                 wait = functools.partial(self._course.save_if_blocked, self._save)
                 threading.Thread(target=wait, name="pitstop-blocked", daemon=True).start()
@@ -149,7 +153,9 @@ def _open(
         begin = functools.partial(_begin_course, supervisor, session, kept)
         course = None if by_chief else begin()
         if by_chief or course is not None:
-            call.arguments["hooks"] = [*hooks, _CourseHook(course, begin, savers)]
+            resumes = bool(savers) and tf.io.gfile.exists(f"{folder}/checkpoint")
+            watches = _CourseHook(course, begin, savers, resumes=resumes)
+            call.arguments["hooks"] = [*hooks, watches]
             args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
 

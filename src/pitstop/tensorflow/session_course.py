@@ -134,13 +134,13 @@ class SessionCourse:
         self._loop_head = LoopHead()
         self._saves = threading.Lock()  # not two threads at once
 
-    def created(self, step: int | None) -> None:
+    def created(self, step: int | None, *, resumes: bool = True) -> None:
         before, self._step = self._step, step or 0
         if self._index is not None:
             self._restored(before)
         elif self._kept.saved or self._kept.restores or SessionCourse.waits_for_others:
             self._begin()
-            if self._step and self._kept.restores:
+            if self._step and self._kept.restores and resumes:
                 self._restored(self._session.lost_from_step)
 
     def ran(self, step: int | None) -> None:

@@ -23,6 +23,15 @@ if form == "synchronous":
     # A thread of its queue waits for gradients, and does not end when it is asked to.
     optimizer = tf.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
     hooks.append(optimizer.make_session_run_hook(is_chief=True))
+elif form == "begun":
+
+    class Worker(tf.train.SessionRunHook):
+        """Takes a step before the chief's hooks look at the new session, as a worker may."""
+
+        def after_create_session(self, session: tf.Session, coord: object) -> None:
+            session.run(train)
+
+    hooks.append(Worker())
 train = optimizer.minimize(loss, global_step=step)
 session = tf.train.MonitoredTrainingSession(
     checkpoint_dir=None if folder == "none" else folder,
