@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from pitstop import journal
-from pitstop.events import AttemptEnded, MemberReleased, TrainerExited
+from pitstop.events import AttemptEnded, MemberReleased, StopRequested, TrainerExited
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
 
@@ -58,7 +58,7 @@ def measure(ending: str, folder: Path) -> dict[str, float]:
     if ending == "completed":
         began = times_of(chief, TrainerExited)[0]
     servers = [folder / "members" / name for name in ("worker-0", "ps-0")]
-    released = [times_of(server, MemberReleased)[0] - began for server in servers]
+    released = [times_of(server, MemberReleased, StopRequested)[0] - began for server in servers]
     ended = [times_of(server, AttemptEnded)[0] - began for server in servers]
     return {
         "worker released": released[0],
@@ -85,10 +85,10 @@ def kill(supervisor_pid: int) -> None:
         each.send_signal(signal.SIGKILL)
 
 
-def times_of(folder: Path, kind: type) -> list[float]:
+def times_of(folder: Path, *kinds: type) -> list[float]:
     """When such events were journaled, in seconds since the epoch."""
     entries = journal.read(open_existing(folder).journal).entries
-    return [entry.time_seconds for entry in entries if isinstance(entry.event, kind)]
+    return [entry.time_seconds for entry in entries if isinstance(entry.event, kinds)]
 
 
 def main() -> None:
