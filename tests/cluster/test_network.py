@@ -139,6 +139,20 @@ def test_another_secret_is_refused_and_said_on_both_sides(
     assert "a different secret" in there.reason
 
 
+def test_a_stranger_that_tries_again_and_again_is_told_of_once(
+    leader: LeaderServer, endpoint: tuple[str, int]
+) -> None:
+    for _ in range(3):
+        with socket.create_connection(endpoint) as stranger:
+            stranger.recv(GREETING_BYTES, socket.MSG_WAITALL)
+            stranger.sendall(bytes(conversation.NONCE_BYTES + conversation.PROOF_BYTES))
+            assert stranger.recv(1) == b""
+    with closing(member(endpoint)):
+        first, second = heard(leader, 2)
+    assert isinstance(first, Trouble)
+    assert second == Heard(WORKER, REQUEST)
+
+
 def test_a_member_does_not_follow_a_leader_without_the_secret(endpoint: tuple[str, int]) -> None:
     with closing(socket.create_server(endpoint)) as fake, closing(member(endpoint)) as client:
         connection, _ = fake.accept()

@@ -25,6 +25,7 @@ from pitstop.record import Frozen
 
 _MOST_STRANGERS = 64
 """Connections without a proof of the secret so far; more of them wait in the kernel's queue."""
+_MOST_TROUBLES = 50
 _BIND_SECONDS = 30.0
 _FLUSH_SECONDS = 0.5
 _RETRY_SECONDS = 0.5
@@ -65,6 +66,7 @@ class NetworkThread(ABC):
 
     def __init__(self) -> None:
         self._heard: deque[Happening] = deque()
+        self._told: set[Trouble] = set()
         self._conversations: dict[Task, Conversation] = {}
         self._readable, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._begun = threading.Event()
@@ -121,6 +123,13 @@ class NetworkThread(ABC):
         with contextlib.suppress(OSError):  # full: it is readable already
             os.write(self._wake, b"\0")
 
+    def _tell_trouble(self, reason: str) -> None:
+        """Each only once, and not all: strangers may try without end."""
+        trouble = Trouble(reason)
+        if trouble not in self._told and len(self._told) < _MOST_TROUBLES:
+            self._told.add(trouble)
+            self._tell(trouble)
+
     def _run(self) -> None:
         asyncio.run(self._live())
 
@@ -162,7 +171,7 @@ class LeaderServer(NetworkThread):
             except OSError as error:
                 problem = error.strerror or str(error)
                 await asyncio.sleep(_RETRY_SECONDS)
-        self._tell(Trouble(f"the leader cannot listen on port {port} ({problem})"))
+        self._tell_trouble(f"the leader cannot listen on port {port} ({problem})")
         return None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -175,7 +184,7 @@ class LeaderServer(NetworkThread):
                 self._tell(Heard(task, await conversation.receive()))
         except (WrongSecret, SealBroken) as problem:
             peer = writer.get_extra_info("peername")
-            self._tell(Trouble(f"{problem} (from {peer[0] if peer else 'unknown'})"))
+            self._tell_trouble(f"{problem} (from {peer[0] if peer else 'unknown'})")
         except (EOFError, OSError, TimeoutError, asyncio.CancelledError):
             # Cancelled: this side closes, and a task that ends so would be reported as an error.
             pass
@@ -195,7 +204,7 @@ class LeaderServer(NetworkThread):
         if problem:
             conversation.send(Refusal(problem))
             conversation.close()
-            self._tell(Trouble(f"{message.task} on {message.host} was refused: {problem}"))
+            self._tell_trouble(f"{message.task} on {message.host} was refused: {problem}")
             return None
         task = Task.parse(message.task)
         self._conversations[task] = conversation
@@ -214,7 +223,6 @@ class MemberClient(NetworkThread):
         self._endpoint = endpoint
         self._secret = secret
         self._introduction = introduction
-        self._told = ""
 
     async def _talk(self) -> None:
         wait_seconds = _FIRST_RETRY_SECONDS
@@ -223,7 +231,7 @@ class MemberClient(NetworkThread):
                 if await self._once():
                     wait_seconds = _FIRST_RETRY_SECONDS
             except (WrongSecret, SealBroken) as problem:
-                self._tell_once(str(problem))
+                self._tell_here(str(problem))
             except (EOFError, OSError, TimeoutError):
                 pass
             await asyncio.sleep(wait_seconds)
@@ -238,7 +246,7 @@ class MemberClient(NetworkThread):
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 first = await conversation.receive()
             if isinstance(first, Refusal):
-                self._tell_once(f"the leader refused this member: {first.reason}")
+                self._tell_here(f"the leader refused this member: {first.reason}")
                 return False
             await self._converse(conversation, first)
         return True
@@ -255,7 +263,5 @@ class MemberClient(NetworkThread):
             del self._conversations[self._leader]
             self._tell(Parted(self._leader))
 
-    def _tell_once(self, problem: str) -> None:
-        if problem != self._told:
-            self._told = problem
-            self._tell(Trouble(f"{problem} (at {self._endpoint[0]}:{self._endpoint[1]})"))
+    def _tell_here(self, problem: str) -> None:
+        self._tell_trouble(f"{problem} (at {self._endpoint[0]}:{self._endpoint[1]})")
