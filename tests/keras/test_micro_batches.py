@@ -162,9 +162,43 @@ def _embedding() -> Any:
     )
 
 
+def _sum(truth: Any, output: Any) -> Any:
+    return tf.reduce_sum(tf.square(truth - output))
+
+
+def _centred(truth: Any, output: Any) -> Any:
+    return tf.square(truth - output - tf.reduce_mean(truth - output))
+
+
+class AddsSum(keras.layers.Layer):
+    def call(self, values: Any) -> Any:
+        self.add_loss(tf.reduce_sum(tf.square(values)))
+        return values
+
+
+def _adds_sum() -> Any:
+    return keras.Sequential([keras.Input((6,)), AddsSum(), keras.layers.Dense(1)])
+
+
+def _mixes_records() -> Any:
+    inputs = keras.Input((6,))
+    centred = inputs - keras.ops.mean(inputs, axis=0, keepdims=True)
+    return keras.Model(inputs, keras.layers.Dense(1)(centred))
+
+
+def _of_known_batches() -> Any:
+    inputs = keras.Input(batch_shape=(50, 6))
+    return keras.Model(inputs, keras.layers.Dense(1)(keras.ops.reshape(inputs, (50, 6))))
+
+
 @pytest.mark.parametrize(
     ("model", "loss", "reason"),
     [
+        (_model, _sum, "not a mean over records"),
+        (_model, _centred, "not a mean over records"),
+        (_adds_sum, "mse", "not a mean over records"),
+        (_mixes_records, "mse", "not a mean over records"),
+        (_of_known_batches, "mse", "cannot be tried (InvalidArgumentError)"),
         (_own_step, "mse", "train_step is custom"),
         (_own_loss, "mse", "compute_loss is custom"),
         (_model, keras.losses.MeanSquaredError(reduction="sum"), "reduced by 'sum'"),
@@ -178,7 +212,7 @@ def test_what_would_mean_something_else_stays_whole_and_is_told_of_once(
     built = model()
     built.compile("sgd", loss)
     reports = in_parts(2)
-    built.fit(np.abs(X), np.zeros((50, *built.output_shape[1:])), verbose=0)
+    built.fit(np.abs(X), np.zeros((50, *built.output_shape[1:])), batch_size=50, verbose=0)
     micro_batches.begin_fit(reports, built)  # type: ignore[arg-type]
     (told,) = reports.events
     assert isinstance(told, Notice)
@@ -207,4 +241,31 @@ def test_layers_that_parts_change_are_named() -> None:
     said = _doubt(model)
     assert "BatchNormalization uses the statistics of each part" in said
     assert "Dropout draws new random" in said
+    assert "AddsSum is of the script" in _doubt(_adds_sum())
     assert _doubt(_model()).endswith("equal up to rounding")
+
+
+def _counting() -> Any:
+    class Counts(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = self.add_weight(shape=(), initializer="zeros", trainable=False)
+
+        def call(self, values: Any) -> Any:
+            self.count.assign_add(1.0)
+            return values
+
+    keras.utils.set_random_seed(1)
+    layers = [keras.Input((None, 6)), keras.layers.GlobalMaxPooling1D(), Counts()]
+    return keras.Sequential([*layers, keras.layers.Dense(1)])
+
+
+def test_the_trial_of_a_model_leaves_no_trace(in_parts: Callable[[int], Reports]) -> None:
+    model = _counting()
+    model.compile("sgd", lambda truth, output: tf.abs(truth - output), metrics=["mae"])
+    reports = in_parts(2)
+    data = tf.data.Dataset.from_tensor_slices((X[:, None, :], Y)).batch(25)
+    history = model.fit(data, epochs=2, shuffle=False, verbose=0).history
+    assert not reports.events
+    assert float(model.layers[1].count) == 8  # four steps of two parts
+    assert history["mae"] == pytest.approx(history["loss"])

@@ -1,26 +1,30 @@
 """A training step in parts: the gradients of micro-batches are added up, then applied once.
 
 The batch, its loss and the number of updates stay the same; the memory that a step needs for its
-activations shrinks with the part.  With a loss that is a mean over the records, as Keras' losses
-are, the sum of the parts' gradients, each times its share of the records, is the gradient of the
-batch: equal up to rounding.
+activations shrinks with the part.  With a loss that is a mean over independent records, which a
+trial shows, the sum of the parts' gradients, each times its share of the records, is the gradient
+of the batch: equal up to rounding.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.hooking import hook
 from pitstop.engine.session import Session
 from pitstop.events import Notice
 from pitstop.keras.common_private import layers_of
-from pitstop.keras.packages import KERAS_2, package_of, private_of
+from pitstop.keras.packages import KERAS_2, SOURCES, package_of, private_of, public
 from pitstop.link.settings import NOT_DIVIDED
 
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
 _OWN_DRAWS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
+_PARTS_OF_A_TRIAL = ((0, 6), (0, 6), (0, 2), (2, 6), (0, 3), (3, 6))
+_UNKNOWN_SIZE = 8
 
 TrainStep = Callable[[Any, Any], Any]
 
@@ -35,10 +39,14 @@ def divide_steps(session: Session) -> None:
 
     # A step is traced anew for batches of another size.
     told: set[str] = set()
+    tried: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def train_step(original: TrainStep, model: Any, data: Any) -> Any:
         try:
             if not _why_whole(model):
+                if model not in tried:
+                    _try_parts(model, data)
+                    tried.add(model)
                 return step_in_parts(original, model, data, session.settings.batch_parts)
         except NotDivisible as reason:
             if str(reason) not in told:
@@ -63,8 +71,6 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
     The graph holds one part, in a loop. Raises `NotDivisible` where parts would not add up.
     """
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
-    if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):
-        raise NotDivisible("its batches are not dense tensors")
     records = tensors[0].shape[0] or tf.shape(tensors[0])[0]
     size = _size_of_part(records, parts)
     collected = _Collected(model)
@@ -120,6 +126,51 @@ def _why_whole(model: Any) -> str:
     return ""
 
 
+def _try_parts(model: Any, data: Any) -> None:
+    """Compares the loss of six made up records with those of two parts of them.
+
+    Raises `NotDivisible` where it is not their mean: it is a sum, or its records are not
+    independent of each other.
+    """
+    tensors = [each for each in tf.nest.flatten(data) if each is not None]
+    if not tensors or not all(isinstance(each, tf.Tensor) and each.shape.rank for each in tensors):
+        raise NotDivisible("its batches are not dense tensors")
+    stream = np.random.default_rng(0)
+    with tf.init_scope():
+        records = tf.nest.map_structure(lambda each: _made_up(each, stream), data)
+        held = [*model.non_trainable_variables, *model.metrics_variables]
+        values = [each.numpy() for each in held]
+        try:
+            losses = [_loss(model, records, *part) for part in _PARTS_OF_A_TRIAL]
+        except Exception as error:
+            reason = f"six made up records cannot be tried ({type(error).__name__})"
+            raise NotDivisible(reason) from error
+        finally:
+            for variable, value in zip(held, values, strict=True):
+                variable.assign(value)
+    whole, again, two, four, *halves = losses
+    closeness = 1e-4 if model.compute_dtype == "float32" else 1e-2
+    means = [(2 * two + 4 * four) / 6, sum(halves) / 2]
+    if whole == again and not np.allclose(means, whole, closeness, 1e-6):
+        raise NotDivisible("its loss is not a mean over records that are independent of each other")
+
+
+def _made_up(tensor: Any, stream: np.random.Generator) -> Any:
+    if tensor is None:
+        return None
+    shape = [6, *(_UNKNOWN_SIZE if size is None else size for size in tensor.shape[1:])]
+    if tensor.dtype == tf.string:
+        return tf.zeros(shape, tf.string)
+    return tf.cast(stream.uniform(0, 2, shape), tensor.dtype)
+
+
+def _loss(model: Any, records: Any, start: int, end: int) -> float:
+    """As it is without Dropout."""
+    part = tf.nest.map_structure(lambda each: None if each is None else each[start:end], records)
+    x, y, weights = public(model).utils.unpack_x_y_sample_weight(part)
+    return float(model.compute_loss(x, y, model(x), weights, training=False))
+
+
 class _Collected:
     """Gradients that a step would apply."""
 
@@ -170,11 +221,15 @@ def begin_fit(session: Session, model: Any) -> str:
 
 
 def _differences(model: Any, parts: int) -> str:
-    kinds = {type(layer).__name__ for layer in layers_of(model)}
+    types = {type(layer) for layer in layers_of(model)}
+    kinds = {kind.__name__ for kind in types}
+    own = sorted(kind.__name__ for kind in types if not kind.__module__.startswith(SOURCES))
     apart = []
     if _OWN_STATISTICS in kinds:
         apart.append("BatchNormalization uses the statistics of each part")
     if drawing := sorted(kind for kind in kinds if kind.startswith(_OWN_DRAWS)):
         apart.append(f"{', '.join(drawing)} draws new random numbers for each part")
+    if own:
+        apart.append(f"{', '.join(own)} is of the script, and may use or draw other numbers")
     but = f"; but {', and '.join(apart)}" if apart else ""
     return f"--on-oom shrink computes each batch in {parts} parts: equal up to rounding{but}"
