@@ -89,7 +89,9 @@ def optimizer_of(model: Any) -> dict[str, Any]:
 def cut_rate(run: Any, step: int) -> None:
     rate = dict(run.session.settings.rates).get(step)
     if rate is not None and run.model.optimizer is not None:
-        run.model.optimizer.learning_rate = rate
+        # It may be lower already, where a callback raised it later.
+        now = private_of(run.model).learning_rate(run.model)
+        run.model.optimizer.learning_rate = rate if now is None else min(now, rate)
 
 
 @observing()

@@ -233,7 +233,7 @@ def _rolled_back_line(event: events.RolledBack) -> str:
     rate = f"{event.learning_rate:.4g}" if event.learning_rate else ""
     then = {
         "skip": f"the batch of step {event.step} is skipped",
-        "rate": f"the learning rate is {rate} from there",
+        "rate": f"the learning rate is at most {rate} there",
         "clip": "gradients are clipped from there",
         "look": "searching for the step that makes the weights bad",
     }[event.action]
