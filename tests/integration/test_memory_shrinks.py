@@ -120,3 +120,20 @@ def test_memory_that_is_used_up_before_a_step_is_not_the_batchs(tmp_path: Path) 
     assert ended.returncode == 1
     assert run.events(BatchDivided) == []
     assert "outside a training step" in run.last(DivisionRefused).reason
+
+
+def test_a_loop_that_can_computes_its_steps_in_parts(tmp_path: Path) -> None:
+    found = {}
+    for kind in ("fits", "fails"):
+        (tmp_path / kind).mkdir()
+        options = ("--on-oom", "shrink", "--every", "1steps")
+        run = KerasRun(tmp_path / kind, "loop_in_parts.py", ("out.npz", kind), options)
+        ended = run.attempt()
+        assert ended.returncode == 0, ended.stderr.decode()
+        with np.load(tmp_path / kind / "out.npz") as values:
+            found[kind] = dict(values)
+    assert [each.parts for each in run.events(BatchDivided)] == [2, 4]
+    level = run.last(LevelKnown)
+    assert (level.level, "in 4 parts by the script" in level.reason) == ("not_exact", True)
+    assert found["fails"]["updates"] == found["fits"]["updates"] == 6
+    np.testing.assert_allclose(found["fails"]["weights"], found["fits"]["weights"], rtol=1e-5)

@@ -27,6 +27,7 @@ class InstrumentationUnavailable(Event):
 
 LOOPS = ("custom loop", "recorded loop", "monitored session")
 WAITS_FOR_OTHERS = "waits_for_others"
+IN_PARTS = "in_parts"
 
 
 class FitStarted(Event):
@@ -37,7 +38,8 @@ class FitStarted(Event):
     steps_per_epoch: int | None  # None when the input does not know its length
     # what is known of the input (adapter, batch size, shapes, digest); of a loop of the script's
     # own, its `adapter` is one of `LOOPS`, and `WAITS_FOR_OTHERS` is true where each step needs
-    # gradients of several processes that take their steps by themselves
+    # gradients of several processes that take their steps by themselves; `IN_PARTS` is true where
+    # the loop computes its steps in parts when memory is short
     data: dict[str, JsonValue] = field(default_factory=dict)
     # what of the input could hold less in memory, in the same order
     large_buffers: list[str] = field(default_factory=list)

@@ -39,14 +39,19 @@ class Run:
         step: training steps completed over the whole run.
         resumed: an earlier attempt's state was restored.
         stopped: the run was asked to stop, and `steps` has ended for that.
+        parts: in how many parts each step is to be computed, 1 for one.
     """
 
-    def __init__(self, session: Session, state: LoopState, *, returns: bool) -> None:
+    def __init__(
+        self, session: Session, state: LoopState, *, returns: bool, in_parts: bool = False
+    ) -> None:
+        self.parts = session.settings.batch_parts if in_parts else 1
         self.resumed = False
         self.stopped = False
         self._session = session
         self._state = state
         self._returns = returns
+        self._in_parts = in_parts
         self._saved = Position(step=0, fit=-1, epoch=0, step_in_epoch=0)
         self._unsettled: SavedState | None = None
         self._loop = ScriptLoop(session, LOOPS[0], -1, 0)
@@ -110,7 +115,7 @@ class Run:
     def _train(self, count: int | None) -> Iterator[int]:
         beacon, loop = self._session.beacon, self._loop
         beacon.write_plan(loop.index, 1, count or 0)
-        loop.begin(count)
+        loop.begin(count, in_parts=self._in_parts)
         REWRITTEN.trains = True
         OUTSIDE.begin(self._state.doubt)
         OUTSIDE.begin_steps()
@@ -162,6 +167,7 @@ def start(
     every_seconds: float = 0.0,
     max_seconds: float | None = None,
     on_stop: Literal["exit", "return"] = "exit",
+    in_parts: bool = False,
     **objects: Any,
 ) -> Run:
     """Begins or continues a run; if there is something to restore, it is restored here.
@@ -179,6 +185,8 @@ def start(
             scheduler's environment, 0 for no limit.
         on_stop: what a stop does once the state is saved: "exit" ends the
             script with code 75, "return" ends the loop.
+        in_parts: the loop computes each step in `Run.parts` parts, which are more where memory
+            ran out (`pitstop run --on-oom shrink`).
         objects: what the loop changes, by name: variables, modules, models,
             optimizers, metrics, `tf.data` iterators, random generators, dicts,
             lists, arrays, or objects with state_dict() and load_state_dict().
@@ -210,7 +218,9 @@ def start(
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
     state.draws.watch()
-    run = Run(session, state, returns=returns or session.settings.stop_returns)
+    run = Run(session, state, returns=returns or session.settings.stop_returns, in_parts=in_parts)
+    if run.parts > 1:
+        state.doubt(f"--on-oom shrink: each step is computed in {run.parts} parts by the script")
     if session.settings.export_to:
         point = session.trainings.newest
         if point is None:

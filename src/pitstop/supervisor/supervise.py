@@ -16,6 +16,7 @@ from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE, Settings
+from pitstop.machine import cgroup
 from pitstop.observation.schedulers import SLURM_JOB_END
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
@@ -33,7 +34,7 @@ from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.attempt_state import left_by
 from pitstop.supervisor.records.event_log import EventLog
-from pitstop.supervisor.records.history import History
+from pitstop.supervisor.records.history import History, batch_parts
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
@@ -107,7 +108,11 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
     entries = journal.read(folder.journal).entries
-    history = History.from_entries(entries)
+    group = cgroup.find(os.getpid())
+    history = History.from_entries(entries, cgroup.read(group).limit_bytes if group else None)
+    if history.batch_parts < batch_parts(entries, 1):
+        parts = f"in {history.batch_parts} parts" if history.batch_parts > 1 else "whole"
+        say(f"more memory is allowed than when it ran out: a batch is computed {parts} again.")
     edited = fingerprint.EditedFiles.from_entries(entries if saved else ())
     settings = _settings(context.request, history, saved, say)
     policy = context.request.restarts

@@ -10,7 +10,7 @@ from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
-from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
+from pitstop.events import IN_PARTS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord
 from pitstop.tensorflow import randomness, step_memory
 from pitstop.tensorflow.devices import allocators, computed_with
@@ -35,9 +35,10 @@ class ScriptLoop:
         self._loss = NO_LOSS
         self._told: Exactness | None = None
 
-    def begin(self, steps: int | None = None) -> None:
+    def begin(self, steps: int | None = None, *, in_parts: bool = False) -> None:
         self._loss = NO_LOSS
-        self.session.report(FitStarted(self.index, 1, steps, {"adapter": self._adapter}))
+        data = {"adapter": self._adapter, **({IN_PARTS: True} if in_parts else {})}
+        self.session.report(FitStarted(self.index, 1, steps, data))
         self.session.snapshots.start_steps(self.step)
 
     def step_done(self, loss: float | None, digest: int) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.events import (
+    IN_PARTS,
     BatchDivided,
     BuffersReduced,
     DivisionRefused,
@@ -111,7 +112,7 @@ def test_gradients_are_clipped_where_lower_rates_did_not_help() -> None:
     # A state of before the lower rate has it now, too.
     assert settings.rates == ((0, done[2].learning_rate),)
     assert settings.altered.endswith(
-        "the learning rate is 0.001 from step 0 on; "
+        "the learning rate is cut to at most 0.001 at step 0; "
         "gradients are clipped to a global norm of 1 from step 0 on"
     )
 
@@ -250,6 +251,8 @@ def test_the_steps_of_a_custom_loop_stay_whole() -> None:
     decision = divide("gpu_oom", loop)
     assert isinstance(decision, DivisionRefused)
     assert "custom loop" in decision.reason
+    in_parts = FitStarted(0, 3, None, {"adapter": "custom loop", IN_PARTS: True})
+    assert divide("gpu_oom", _loop((in_parts, _exit(7)))) == BatchDivided("gpu_oom", 8, 2)
     lowered = divide("gpu_oom", loop, lowers_precision=True)
     assert lowered == PrecisionReduced("gpu_oom", 8, "mixed_bfloat16")
 
@@ -302,6 +305,27 @@ def test_a_step_that_cannot_be_divided_is_not_tried_again() -> None:
     told = Notice(NOT_DIVIDED, "The batch is not computed in parts.")
     decision = divide("gpu_oom", _journal((_exit(0), divided), (told, _exit(0))))
     assert decision == DivisionRefused("its batches cannot be computed in parts")
+
+
+@pytest.mark.parametrize(
+    ("cause", "now_bytes", "parts"),
+    [
+        ("host_oom_killed", 1000, 8),
+        ("host_oom_killed", 1500, 4),
+        ("host_oom_killed", 2001, 2),
+        ("host_oom_killed", None, 2),
+        ("gpu_oom", None, 8),
+    ],
+)
+def test_a_division_holds_until_the_memory_limit_is_raised(
+    cause: str, now_bytes: int | None, parts: int
+) -> None:
+    def failed(limit_bytes: int | None) -> TrainerExited:
+        return dataclasses.replace(_exit(7), memory_limit_bytes=limit_bytes)
+
+    two = (failed(2000), BatchDivided(cause, 8, 2))
+    four = (failed(1000), BatchDivided(cause, 8, 4))
+    assert divide(cause, _journal(two, four, (failed(now_bytes),))) == BatchDivided(cause, 8, parts)
 
 
 def test_only_the_last_attempt_counts() -> None:

@@ -140,7 +140,7 @@ class History(Frozen):
     script_saved: events.ScriptSaved | None = None  # the last, of a script that goes on from it
 
     @classmethod
-    def from_entries(cls, entries: Sequence[Entry]) -> Self:
+    def from_entries(cls, entries: Sequence[Entry], limit_bytes: int | None = None) -> Self:
         started = last_of(entries, events.AttemptStarted)
         connected = last_of(entries, events.TrainerConnected)
         committed = last_of(entries, events.CheckpointCommitted)
@@ -156,7 +156,7 @@ class History(Frozen):
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, events.RolledBack)),
-            batch_parts=batch_parts(entries),
+            batch_parts=batch_parts(entries, limit_bytes),
             small_buffers=bool(events_of(entries, events.BuffersReduced)),
             mixed_precision=bool(events_of(entries, events.PrecisionReduced)),
             doubt=_doubt(entries),
@@ -202,8 +202,23 @@ def _awaits_leader(event: events.Event) -> bool:
     return isinstance(event, events.Notice) and event.code == LEADER_AWAITED
 
 
-def batch_parts(entries: Sequence[Entry]) -> int:
-    return max((each.parts for each in events_of(entries, events.BatchDivided)), default=1)
+def batch_parts(entries: Sequence[Entry], limit_bytes: int | None = None) -> int:
+    """Of each batch; a division for the host's memory holds while its limit (None: no limit) does."""
+    limits = {
+        each.attempt: each.event.memory_limit_bytes or math.inf
+        for each in entries
+        if isinstance(each.event, events.TrainerExited)
+    }
+    divided = [
+        each.event.parts
+        for each in entries
+        if isinstance(each.event, events.BatchDivided)
+        and (
+            each.event.cause == "gpu_oom"
+            or (limit_bytes or math.inf) <= limits.get(each.attempt, math.inf)
+        )
+    ]
+    return max(divided, default=1)
 
 
 def _start_from(entries: Sequence[Entry]) -> str:

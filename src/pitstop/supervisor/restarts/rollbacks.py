@@ -53,7 +53,8 @@ def altered(settings: Settings, done: Sequence[events.RolledBack], *, allowed: b
     skips = sorted(left_out(done))
     parts = [f"the batch of step {step} is skipped" for step in skips]
     parts += [
-        f"the learning rate is {rate:.4g} from step {step} on" for step, rate in rates.items()
+        f"the learning rate is cut to at most {rate:.4g} at step {step}"
+        for step, rate in rates.items()
     ]
     clipped = [each.to_step for each in dropwhile(lambda each: each.action != "clip", done)]
     clip_norm = _CLIP_NORM if clipped else 0.0
@@ -244,11 +245,14 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
         )
     if lowers_precision and not events_of(entries, events.PrecisionReduced):
         return events.PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
-    if all(each.is_loop for each in events_of(entries, events.FitStarted)):
+    begun_by = events_of(entries, events.FitStarted)
+    if all(each.is_loop and not each.data.get(events.IN_PARTS) for each in begun_by):
         return events.DivisionRefused(
-            "this is a custom loop: only batches of model.fit can be divided"
+            "this is a custom loop, and pitstop.start was not called with in_parts=True"
         )
-    return _division(cause, exits[-1].step + 1, own, 2 * batch_parts(entries))
+    return _division(
+        cause, exits[-1].step + 1, own, 2 * batch_parts(entries, exits[-1].memory_limit_bytes)
+    )
 
 
 def _phase(own: Sequence[Entry]) -> str:
