@@ -203,7 +203,7 @@ def _awaits_leader(event: events.Event) -> bool:
 
 
 def batch_parts(entries: Sequence[Entry], limit_bytes: int | None = None) -> int:
-    """Of each batch; a division for the host's memory holds while its limit (None: no limit) does."""
+    """Of each batch; divisions for the host's memory end where its limit (None: none) is raised."""
     limits = {
         each.attempt: each.event.memory_limit_bytes or math.inf
         for each in entries
