@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -142,3 +143,18 @@ def test_the_position_of_keras_own_image_iterators_is_state_of_the_input() -> No
     assert "total_batches_seen" in str(saved)
     next(rows)
     assert any("index_generator" in each for each in state.capture_input(Encoder(""))[1])
+
+
+def test_the_history_of_a_model_that_the_input_holds_is_no_state() -> None:
+    class Hard(keras.utils.PyDataset):
+        def __init__(self, model: Any) -> None:
+            super().__init__()
+            self.model = model
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    state = ScriptState(KerasLibrary())
+    state.begin({"model": model}, {"x": Hard(model)})
+    model.history = keras.callbacks.History()
+    saved, unverified = state.capture_input(Encoder(""))
+    assert unverified == []
+    assert not any("history" in name for name in saved)

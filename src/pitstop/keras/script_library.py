@@ -36,7 +36,6 @@ _VARIABLES_OR_WRITERS = (
 _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
 # The graph of a functional model leads to its layers, which are met anyway.
-_SET_BY_CALLBACKS = frozenset({"history"})  # what Keras' list of callbacks sets on a model
 _SET_BY_AUTOGRAPH = frozenset({"ag_dnc_wrapper__", "autograph_info__"})
 _NOT_FOLLOWED = (
     "keras.src.ops.node",
@@ -52,6 +51,8 @@ _FOLLOWED = ("keras.src.", "tf_keras.src.")
 
 class KerasLibrary:
     """See `script_state.library.Library`."""
+
+    set_by_callbacks = frozenset({"history"})  # Keras' list of callbacks sets it on a model
 
     def is_opened(self, kind: type) -> bool:
         return issubclass(kind, kinds("callbacks.Callback", *_READERS))
@@ -93,7 +94,7 @@ class KerasLibrary:
         if issubclass(kind, kinds(*_READERS)):
             return frozenset().union(*map(_names_set_in, kinds(*_READERS)))
         names = names_set_by_libraries(kind)
-        return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
+        return names | self.set_by_callbacks if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
         is_reader = issubclass(kind, kinds(*_READERS))

@@ -21,6 +21,8 @@ _MODULE = "__this_module__"
 class NoLibrary:
     """A process without any framework."""
 
+    set_by_callbacks: frozenset[str] = frozenset()
+
     def is_opened(self, kind: type) -> bool:
         return False
 

@@ -9,6 +9,9 @@ import numpy as np
 class Library(Protocol):
     """Which objects of a framework hold state of the script, or lead to some."""
 
+    set_by_callbacks: frozenset[str]
+    """Attributes of a library's objects that each training makes anew."""
+
     def is_opened(self, kind: type) -> bool:
         """Whether the attributes of a library's objects are state."""
 

@@ -360,7 +360,7 @@ class Walk:
         self, name: str, value: Any, only: frozenset[str] | None
     ) -> Iterator[Reference]:
         for key, each in holder.fields_of(value).items():
-            if only is None or key in only:
+            if (only is None or key in only) and key not in self._library.set_by_callbacks:
                 yield from self._in_library(f"{name}.{key}", each)
         for function in self._library.functions_of(value):
             yield f"{name}()", function
