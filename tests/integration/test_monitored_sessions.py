@@ -70,13 +70,20 @@ def test_a_session_that_is_stopped_saves_and_goes_on(
     assert run.last(FitEnded).step == LAST
 
 
-def test_a_new_session_in_which_a_worker_has_begun_does_not_resume(
+def test_steps_of_workers_that_begin_at_once_are_not_taken_for_restored(
     tmp_path: Path, forked: Interpreter
 ) -> None:
-    run = KerasRun(tmp_path, "v1_sessions.py", ("saved", "5", "begun"), interpreter=forked)
-    assert run.attempt().returncode == 0
+    run = training(tmp_path, forked, "begun")
+    first = run.start()
+    run.until_training(10)
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == EXIT_STOPPED
     assert "begins at 1" in said(run)
     assert not run.events(Restored)
+    saved = run.last(ScriptSaved).step
+    assert run.attempt().returncode == 0
+    assert f"begins at {saved + 1}" in said(run, attempt=2)
+    assert run.last(Restored).step == saved
 
 
 def test_a_stop_does_not_wait_for_threads_of_queues(tmp_path: Path, forked: Interpreter) -> None:

@@ -155,7 +155,8 @@ def _open(
         if by_chief or course is not None:
             resumes = bool(savers) and tf.io.gfile.exists(f"{folder}/checkpoint")
             watches = _CourseHook(course, begin, savers, resumes=resumes)
-            call.arguments["hooks"] = [*hooks, watches]
+            # First: until the others have seen a session, workers take steps in it.
+            call.arguments["hooks"] = [watches, *hooks]
             args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
 
