@@ -14,6 +14,7 @@ from pitstop import journal
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.journal import Entry
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE, Settings
 from pitstop.machine import cgroup
@@ -108,11 +109,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
     entries = journal.read(folder.journal).entries
-    group = cgroup.find(os.getpid())
-    history = History.from_entries(entries, cgroup.read(group).limit_bytes if group else None)
-    if history.batch_parts < batch_parts(entries, 1):
-        parts = f"in {history.batch_parts} parts" if history.batch_parts > 1 else "whole"
-        say(f"more memory is allowed than when it ran out: a batch is computed {parts} again.")
+    history = _history(entries, say)
     edited = fingerprint.EditedFiles.from_entries(entries if saved else ())
     settings = _settings(context.request, history, saved, say)
     policy = context.request.restarts
@@ -147,6 +144,15 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
         started_seconds=time.time(),
         restarts_left=restarts_left,
     )
+
+
+def _history(entries: Sequence[Entry], say: Callable[[str], None]) -> History:
+    group = cgroup.find(os.getpid())
+    history = History.from_entries(entries, cgroup.read(group).limit_bytes if group else None)
+    if history.batch_parts < batch_parts(entries, 1):
+        parts = f"in {history.batch_parts} parts" if history.batch_parts > 1 else "whole"
+        say(f"more memory is allowed than when it ran out: a batch is computed {parts} again.")
+    return history
 
 
 def _may_spare(request: RunRequest) -> bool:
