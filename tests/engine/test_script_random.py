@@ -104,6 +104,9 @@ def test_one_is_made_again(name: str) -> None:
         ("RandomState", {"bit_generator": "MT19937"}),
         ("PCG64", {"bit_generator": "PCG64", "state": {"state": -1, "inc": 1 << 200}}),
         ("PCG64", {"seeds": {"entropy": "x"}}),
+        ("PCG64", {"seeds": {"entropy": 1, "pool_size": 1 << 30}}),
+        ("SeedSequence", {"seeds": {"entropy": 1 << 100_000}}),
+        ("SeedSequence", {"seeds": {"entropy": 1, "spawn_key": [0] * 1000}}),
         ("os", {}),
     ],
 )

@@ -24,7 +24,9 @@ _BITS: Mapping[str, Any] = {
     name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 }
 _MADE: tuple[type, ...] = (random.Random, np.random.RandomState)
-_MOST_CHILDREN = 1_000_000
+_MOST_CHILDREN = 100_000
+_MOST_WORDS = 256
+"""Of a `SeedSequence`, which takes time by their square."""
 _LONGEST_BUFFER = {"MT19937": 624, "Philox": 4}
 _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
 
@@ -178,17 +180,29 @@ def form_of(generator: Any) -> str:
 def make(form: str, state: Any) -> Any:
     """A generator with this state; `ValueError` where the state is of none."""
     try:
-        seeds = np.random.SeedSequence(**state["seeds"]) if "seeds" in state else None
+        seeds = _made_seeds(**state["seeds"]) if "seeds" in state else None
         if form in _BITS:
             generator = np.random.Generator(_BITS[form](seeds))
         elif form == np.random.SeedSequence.__name__:
-            return np.random.SeedSequence(**state["seeds"])
+            return _made_seeds(**state["seeds"])
         else:
             generator = next(kind() for kind in _MADE if kind.__name__ == form)
         set_state(generator, state)
-    except (LookupError, TypeError, OverflowError, StopIteration) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, StopIteration) as error:
         raise ValueError(f"the state of a {form} is malformed: {error!r}") from error
     return generator
+
+
+def _made_seeds(
+    entropy: Any, spawn_key: Any = (), pool_size: int = 4, n_children_spawned: int = 0
+) -> np.random.SeedSequence:
+    numbers = [*(entropy if np.iterable(entropy) else [entropy]), *spawn_key]
+    words = sum(1 + int(each or 0).bit_length() // 32 for each in numbers)
+    if max(words, pool_size) > _MOST_WORDS:
+        raise ValueError(f"the seed of the state has more than {_MOST_WORDS} words")
+    return np.random.SeedSequence(
+        entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=n_children_spawned
+    )
 
 
 def _bits(generator: Any) -> Any:
