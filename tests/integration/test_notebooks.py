@@ -11,6 +11,8 @@ import psutil
 import pytest
 
 from pitstop.link.settings import ENV_ENTROPY
+from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.control.live_run import status_of
 from tests.integration.kernel import SETUP, Kernel
 from tests.integration.supervisor import launch
 
@@ -120,6 +122,36 @@ def test_a_killed_kernel_goes_on_in_the_next_one(start: Start, tmp_path: Path) -
         assert kernel.value(OUTCOME) == whole
         kernel.run(FIT)
         assert kernel.value(OUTCOME) == further
+
+
+def test_a_training_is_saved_before_the_time_of_its_runtime_is_over(
+    start: Start, tmp_path: Path
+) -> None:
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL, FIT]).status == "ok"
+        assert "is not a valid time" in kernel.run("%pitstop limit soon").text
+        # Also for a supervisor that is there already.
+        kernel.run("%pitstop limit 30s")
+        assert ENDS in kernel.run(FIT.replace("epochs=3", "epochs=10**6")).text
+        assert "time_limit" in kernel.run("%pitstop why").shown["text/plain"]
+
+
+def test_the_folder_is_chosen_again(start: Start, tmp_path: Path) -> None:
+    choose = "%pitstop folder runs/chosen"
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, choose, SETUP, SEEDED, MODEL]).status == "ok"
+        kernel.plan("SIGINT", 9)
+        assert "saved in runs/chosen" in kernel.run(FIT).text
+        # As by "run all": the first cell, and then the one that was stopped.
+        assert f"{RESUMED} 9" in kernel.run_all([choose, FIT]).text
+        # A folder that was left is not in use, and its training not a running one.
+        for another in ("%pitstop folder runs/another", choose):
+            assert kernel.run_all([another, FIT]).status == "ok"
+        assert _state_of(tmp_path / "runs" / "another") == "completed"
+
+
+def _state_of(folder: Path) -> str:
+    return status_of(open_existing(folder)).state
 
 
 def test_the_next_kernel_waits_until_the_one_before_is_saved(tmp_path: Path) -> None:

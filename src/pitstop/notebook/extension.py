@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pitstop.durations import duration
 from pitstop.engine import trackers
 from pitstop.inject.autoload import ImportWatcher
 from pitstop.link.settings import ENV_SOCKET
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from pitstop.notebook.views import RunView
 
 _KERAS = ("keras", "tf_keras")
-_USAGE = "%pitstop [status | why | folder NAME]"
+_USAGE = "%pitstop [status | why | folder NAME | limit TIME]"
 
 
 class Notebook:
@@ -93,6 +95,8 @@ class Notebook:
         word, _, rest = line.strip().partition(" ")
         if word == "folder" and rest:
             self._choose(rest.strip().strip("\"'"))
+        elif word == "limit" and rest:
+            self._limit(rest)
         elif word in ("", "status"):
             return self.view().status()
         elif word == "why":
@@ -104,11 +108,27 @@ class Notebook:
     def _choose(self, place: str) -> None:
         if "://" not in place:
             place = str(Path(place).expanduser().absolute())
-        self.run = KernelRun(place, chosen=True)
-        self._cells.begin_anew()
-        if self._training is not None:
-            self._training.change_run(self.run)
+        if place != self.run.place:
+            self.run = KernelRun(place, chosen=True, ends_at_seconds=self.run.ends_at_seconds)
+            self._cells.begin_anew()
+            if self._training is not None:
+                self._training.change_run(self.run)
         self.say(f"trainings are saved in {place}.")
+
+    def _limit(self, text: str) -> None:
+        from pitstop.cli.quantities import parse_seconds  # noqa: PLC0415
+
+        try:
+            seconds = parse_seconds(text)
+        except ValueError as problem:
+            self.say(f"{problem}.")
+            return
+        self.run.ends_at_seconds = time.monotonic() + seconds if seconds else None
+        if self._training is not None:
+            self._training.end_session()
+        self.say(
+            f"trainings are saved and stopped in {duration(seconds)}." if seconds else "no limit."
+        )
 
 
 _NOTEBOOKS: list[Notebook] = []

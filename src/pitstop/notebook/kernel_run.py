@@ -32,11 +32,17 @@ def default_folder(names: dict[str, object]) -> Path:
 
 
 class KernelRun:
-    """One folder or URL, and at most one supervisor at a time; `chosen`: by the user."""
+    """One folder or URL, and at most one supervisor at a time; `chosen`: by the user.
 
-    def __init__(self, place: str, *, chosen: bool = False) -> None:
+    `ends_at_seconds`: when, by the monotonic clock, its trainings are to be saved and stopped.
+    """
+
+    def __init__(
+        self, place: str, *, chosen: bool = False, ends_at_seconds: float | None = None
+    ) -> None:
         self.place = place
         self.chosen = chosen
+        self.ends_at_seconds = ends_at_seconds
         self._companion: Companion | None = None
         self._key = ""
 
@@ -89,8 +95,13 @@ class KernelRun:
 
     def _launch(self) -> Companion:
         reading, writing = os.pipe()
+        left = None
+        if self.ends_at_seconds is not None:
+            # 0 would mean no limit.
+            left = max(_PAUSE_SECONDS, self.ends_at_seconds - time.monotonic())
         try:
-            companion = launch(CompanionRequest(self.place, kernel=True), writing, self.entropy)
+            request = CompanionRequest(self.place, max_seconds=left, kernel=True)
+            companion = launch(request, writing, self.entropy)
         except BaseException:
             os.close(reading)
             raise

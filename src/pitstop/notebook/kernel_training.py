@@ -9,6 +9,7 @@ from pitstop.engine import process_session
 from pitstop.engine.leaving import LeavesScript, TrainingStopped
 from pitstop.engine.trainings import Trainings
 from pitstop.errors import PitstopError
+from pitstop.events import ScriptEnded
 from pitstop.keras import stop_training
 from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.packages import hooks_of
@@ -63,12 +64,18 @@ class KernelInstrumentation(Instrumentation):
                 raise CellEnded(f"{problem.message} {problem.remedy}") from None
         return self.training
 
-    def change_run(self, run: KernelRun) -> None:
-        if self.training is not None:
-            if self.training.run is not None:
-                return
+    def end_session(self) -> bool:
+        """Ends the present attempt, unless a `fit` runs; returns whether there is none."""
+        if self.training is not None and self.training.run is None:
+            session = self.training.session
+            session.report(ScriptEnded(session.beacon.progress().step))
             self._leave(self.training)
-        self._run, self._before = run, None
+            self._run.wait()
+        return self.training is None
+
+    def change_run(self, run: KernelRun) -> None:
+        if self.end_session():
+            self._run, self._before = run, None
 
     def _open(self) -> Training:
         found = computed_with()

@@ -125,8 +125,9 @@ class Command:
         return (Trigger.TRAINER_CONNECTED,)
 
     def left(self, _: TrainerLeft) -> Iterator[Occurrence]:
-        """A kernel that was asked to stop leaves its run, and lives on."""
-        if isinstance(self.main, KernelProcess) and self._resources.attempt_state.stop_requested:
+        """A kernel that was asked to stop, or trains elsewhere, leaves its run, and lives on."""
+        state = self._resources.attempt_state
+        if isinstance(self.main, KernelProcess) and (state.stop_requested or state.script_ended):
             self.main.let_go()
             yield from self.collect()
 
