@@ -76,7 +76,7 @@ def picture_of_a_cell(folder: Path) -> bytes:
         lab.run_all()
         lab.until_shown(_FIT, "Epoch 4/")
         lab.press("notebook:interrupt-kernel")
-        lab.until_shown(_FIT, "tells more")
+        lab.until_shown(_FIT, "Details: `%pitstop why`.")
         return lab.picture()
 
 

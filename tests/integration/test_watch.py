@@ -25,6 +25,8 @@ from tests.integration.supervisor.launch import until
 from tests.report.page.browser import COMMAND, Browser
 
 _PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
+_LONG = (OUT, "--epochs", "200")
+"""A training that does not end by itself while it is watched."""
 
 
 @contextmanager
@@ -69,7 +71,7 @@ def points_of_loss(html: str) -> int:
 @pytest.mark.timeout(240)
 @pytest.mark.fast
 def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path, forked: Interpreter) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3, interpreter=forked)
+    run = KerasRun(tmp_path, "train.py", _LONG, pace_seconds=0.3, interpreter=forked)
     process = run.start()
     run.until_training(3)
     with watching(tmp_path) as link:
@@ -92,7 +94,7 @@ def test_the_curve_grows_and_the_buttons_save_and_stop(tmp_path: Path, forked: I
 def test_the_page_in_a_browser_is_live_and_its_stop_button_ends_with_75(
     tmp_path: Path, forked: Interpreter
 ) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.3, interpreter=forked)
+    run = KerasRun(tmp_path, "train.py", _LONG, pace_seconds=0.3, interpreter=forked)
     process = run.start()
     run.until_training(3)
     loss = "(document.querySelector('.line.s0') || {getAttribute: () => ''}).getAttribute('d')"
@@ -113,7 +115,7 @@ def test_the_page_in_a_browser_is_live_and_its_stop_button_ends_with_75(
 
 @pytest.mark.timeout(240)
 def test_keys_of_the_terminal_save_and_stop(tmp_path: Path, forked: Interpreter) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT,), pace_seconds=0.8, interpreter=forked)
+    run = KerasRun(tmp_path, "train.py", _LONG, pace_seconds=0.8, interpreter=forked)
     process = run.start()
     run.until_training(3)
     with terminal(tmp_path, columns=80, rows=24) as (fd, watched):
