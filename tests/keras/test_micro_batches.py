@@ -172,7 +172,7 @@ def _centred(truth: Any, output: Any) -> Any:
 
 class AddsSum(keras.layers.Layer):
     def call(self, values: Any) -> Any:
-        self.add_loss(tf.reduce_sum(tf.square(values)))
+        self.add_loss(1e-9 * tf.reduce_sum(tf.square(values)))
         return values
 
 
