@@ -10,6 +10,7 @@ from pitstop.events import (
     EpochEnded,
     Event,
     ResumeChosen,
+    RollbackRefused,
     TrainerExited,
 )
 from pitstop.journal import Entry
@@ -33,6 +34,12 @@ def test_ended_attempt_says_its_state() -> None:
     assert status.checkpoint_age_seconds == 100.0
     assert status.level == "exact"
     assert status.started_seconds == 100.0
+
+
+def test_a_stop_for_a_number_that_is_not_finite_has_failed_if_it_is_not_rolled_back() -> None:
+    ended, refused = AttemptEnded(1, "stopped", 75, 42, 40), RollbackRefused("it was, ten times")
+    status = status_from("run", _entries(_STARTED, _EXITED, ended, refused), None, 0.0)
+    assert (status.state, status.exit_code) == ("failed", 1)
 
 
 def test_attempt_without_an_end_has_failed() -> None:

@@ -10,6 +10,7 @@ from typing import Self
 from pitstop import events, journal
 from pitstop.durations import duration
 from pitstop.events import JsonValue
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.flight.sample import Sample, TrainingSample
 from pitstop.journal import Entry, events_of, last_of
 from pitstop.link.beacon import Phase, Progress
@@ -251,6 +252,10 @@ def status_from(
         exit_code=ended.exit_code if ended else None,
         loss=loss if loss is None or math.isfinite(loss) else str(loss),
     )
+    refused = last_of(own, events.RollbackRefused)
+    if refused and status.exit_code in (EXIT_COMPLETED, EXIT_STOPPED):
+        # Another run would stop at the same number.
+        status = replace(status, state=State.FAILED.value, exit_code=EXIT_FAILED)
     if (common := last_of(own, events.GangSaved)) is not None:
         status = replace(status, common_step=common.step)
     if (saved := last_of(entries, events.ScriptSaved)) is not None and info is None:
