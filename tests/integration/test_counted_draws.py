@@ -12,7 +12,13 @@ from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
 
 _SCRIPT = "draws_random.py"
-LEVELS = {"fit": "exact", "legacy": "exact", "loop": "exact_by_replay", "steps": "exact"}
+LEVELS = {
+    "fit": "exact",
+    "legacy": "exact",
+    "loop": "exact_by_replay",
+    "steps": "exact",
+    "callback": "exact",
+}
 
 
 @pytest.mark.timeout(300)

@@ -23,6 +23,7 @@ from pitstop.keras import (
     data_spec,
     fit_outputs,
     fit_state,
+    global_seeds,
     left_out,
     open_files,
     tensorboard,
@@ -297,6 +298,7 @@ class Continuation:
 
     def _restore_variables(self) -> None:
         run = self._run
+        global_seeds.make(private_of(run.model), self._saved)
         try:
             inputs, some = run.input.own_variables, bool(self._left_out)
             doubt = REGISTRY.restore_all(self._saved, run.path_of, *inputs, some=some)

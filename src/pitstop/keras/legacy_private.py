@@ -238,6 +238,10 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
     now.update({tuple(key.split("/", 1)): count for key, count in counts.items()})
 
 
+def global_seeds() -> None:
+    """Keras 2 keeps them in no variable."""
+
+
 def watch_seeds() -> None:
     randomness.also(KERAS_2, _seeds, _set_seeds)
 

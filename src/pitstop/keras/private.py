@@ -16,6 +16,7 @@ from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochItera
 from keras.src.callbacks.callback_list import CallbackList
 from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
+from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
 from keras.src.trainers.epoch_iterator import EpochIterator
@@ -273,6 +274,18 @@ def _name_counts() -> dict[str, int]:
 
 def _set_name_counts(counts: Mapping[str, int]) -> None:
     global_state.set_global_attribute(_NAME_COUNTS, defaultdict(int, counts))
+
+
+def global_seeds() -> Any:
+    """The variable from which `keras.random` draws without a seed; None before its first draw."""
+    generator = global_state.get_global_attribute(GLOBAL_SEED_GENERATOR)
+    return generator.state if generator is not None else None
+
+
+def make_global_seeds(path: str) -> None:
+    """Makes this variable anew; none where the path is empty, as `set_random_seed` leaves it."""
+    generator = keras.random.SeedGenerator(0, name=path.rpartition("/")[0]) if path else None
+    global_state.set_global_attribute(GLOBAL_SEED_GENERATOR, generator)
 
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:

@@ -260,10 +260,13 @@ class VariableRegistry:
         awaited, self._awaited = self._awaited, None
         counts = saved.state.get("created", {})
         doubt = awaited.settle(path_of) if awaited is not None else ""
-        passed_by = int(counts.get("variables", 0)) - len(self._created)
-        self._created += [_PASSED_BY] * passed_by
+        self.pass_by(int(counts.get("variables", 0)))
         self.naming.advance(counts.get("names", {}))
         return doubt
+
+    def pass_by(self, index: int) -> None:
+        """Lets the next variable have this number, unless so many have been created."""
+        self._created += [_PASSED_BY] * (index - len(self._created))
 
     def restore_matching(self, saved: SavedState, path_of: PathOf = no_path) -> list[str]:
         """Assigns what still fits, by path and shape, and names what does not."""

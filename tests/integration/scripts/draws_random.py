@@ -1,6 +1,6 @@
 """Trains with steps that draw random numbers by stateful ops of TensorFlow.
 
-usage: draws_random.py fit|legacy|loop|steps OUT
+usage: draws_random.py fit|legacy|loop|steps|callback OUT
 """
 
 from __future__ import annotations
@@ -72,6 +72,25 @@ def fit() -> list[Any]:
     return [*kept, *shown, *model.get_weights()]
 
 
+class Disturbing(keras.callbacks.Callback):
+    """It is the first to draw from Keras' global stream, and sets new seeds later."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if epoch > 2:
+            keras.utils.set_random_seed(epoch)
+        kernel = self.model.layers[0].kernel
+        kernel.assign_add(0.01 * keras.random.normal(kernel.shape))
+
+
+def callback() -> list[Any]:
+    layers = [keras.layers.Dense(4), keras.layers.Dropout(0.2), keras.layers.Dense(4)]
+    model = keras.Sequential([keras.Input((4,)), *layers])
+    model.compile("adam", "mse")
+    for _ in range(2):
+        model.fit(ROWS, ROWS, batch_size=10, epochs=5, verbose=0, callbacks=[Disturbing()])
+    return [*model.get_weights(), keras.random.normal((3,))]
+
+
 def loop() -> list[Any]:
     model, optimizer = Encoder(), keras.optimizers.Adam()
 
@@ -117,7 +136,7 @@ def steps() -> list[Any]:
 
 def main() -> None:
     keras.utils.set_random_seed(1)
-    found = {"loop": loop, "steps": steps}.get(sys.argv[1], fit)()
+    found = {"loop": loop, "steps": steps, "callback": callback}.get(sys.argv[1], fit)()
     np.savez(sys.argv[2], *map(np.asarray, found))
 
 
