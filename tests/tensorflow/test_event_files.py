@@ -153,6 +153,17 @@ def test_a_link_to_a_file_of_the_users_is_not_followed(tmp_path: Path) -> None:
     assert victim.read_text() == "years of work"
 
 
+def test_a_file_is_of_a_process_that_began_it_before_the_journal_had_the_attempt(
+    tmp_path: Path,
+) -> None:
+    with Journal(tmp_path / "journal.jsonl", 1) as journal:
+        journal.append(AttemptStarted(1, ["python"], 1, 2, "host", started_seconds=41.9))
+        journal.append(TrainerConnected(7, "3.11", [], {}))
+    [process] = earlier_processes(tmp_path / "journal.jsonl")
+    assert process.began(tmp_path / "events.out.tfevents.41.host.7.0.v2")
+    assert not process.began(tmp_path / "events.out.tfevents.40.host.7.0.v2")
+
+
 def test_the_processes_of_a_run_are_in_its_journal(tmp_path: Path) -> None:
     def started(attempt: int) -> AttemptStarted:
         return AttemptStarted(attempt, ["python"], 1, 2, f"host-{attempt}")
@@ -166,4 +177,5 @@ def test_the_processes_of_a_run_are_in_its_journal(tmp_path: Path) -> None:
     assert (first.host, first.pid) == ("host-1", 7)
     assert (second.host, second.pid, second.until_seconds) == ("host-2", 9, float("inf"))
     assert first.until_seconds == second.from_seconds
+    assert first.from_seconds > 0.0
     assert earlier_processes(tmp_path / "none.jsonl") == []

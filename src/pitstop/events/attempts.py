@@ -19,6 +19,7 @@ class AttemptStarted(Event):
     launched: bool = True  # by `pitstop run`; else the script has started its supervisor
     # its process had imported the libraries while the attempt before trained
     prepared: bool = False
+    started_seconds: float = 0.0  # before its process began; 0 in journals of older versions
 
 
 class ResumeChosen(Event):

@@ -59,7 +59,8 @@ def earlier_processes(journal_file: Path) -> list[EventWriter]:
     host, started = "", 0.0
     for entry in entries:
         if isinstance(entry.event, AttemptStarted):
-            host, started = entry.event.host, entry.time_seconds
+            host = entry.event.host
+            started = entry.event.started_seconds or entry.time_seconds
             found = [
                 replace(each, until_seconds=min(each.until_seconds, started)) for each in found
             ]

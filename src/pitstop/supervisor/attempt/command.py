@@ -118,6 +118,7 @@ class Command:
             start_from=plan.request.settings.start_from,
             launched=not plan.request.trainer_pid,
             prepared=self.main.prepared,
+            started_seconds=plan.started_seconds,
         )
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
