@@ -299,3 +299,25 @@ def test_a_step_that_is_computed_again_makes_a_link_again(
     with pytest.raises(FileExistsError):
         make(link, target)
     files.leave()
+
+
+@pytest.mark.parametrize(
+    ("anew", "size_bytes", "is_longer"),
+    [
+        ("a,b\n", 8, True),
+        ("", 8, True),
+        ("b,a\n", 8, False),
+        ("a,b\n", 99, False),
+        ("a,b\n1,2\n3", 8, False),
+    ],
+)
+def test_a_file_that_the_script_begins_anew_gets_the_lines_of_the_training(
+    tmp_path: Path, anew: str, size_bytes: int, *, is_longer: bool
+) -> None:
+    path = _written(tmp_path / "steps.csv", 10)
+    path.write_text("a,b\n1,2\n3,4\n")
+    os.utime(path, (_BEGAN_SECONDS, _BEGAN_SECONDS))
+    files = _listening()
+    path.write_text(anew)
+    files.lengthen(str(path), size_bytes)
+    assert path.read_text() == ("a,b\n1,2\n" if is_longer else anew)

@@ -58,9 +58,9 @@ def test_lines_that_are_appended_again_are_there_once(tmp_path: Path, forked: In
         run.attempt("--die-at-step", str(step))
     assert run.attempt().returncode == 0
     assert run.last(LevelKnown).level == "exact"
-    names = ("batches.txt", "rates.jsonl", "0.01.txt", "0.02.txt", "0.04.txt")
+    names = ("batches.txt", "steps.csv", "rates.jsonl", "0.01.txt", "0.02.txt", "0.04.txt")
     files = {name: (tmp_path / name).read_text() for name in names}
-    assert [text.count("\n") for text in files.values()] == [60, 3, 3, 3, 3]
+    assert [text.count("\n") for text in files.values()] == [60, 61, 3, 3, 3, 3]
     alone = KerasRun(tmp_path / "alone", "appends_results.py", interpreter=forked)
     alone.folder.mkdir()
     assert alone.attempt().returncode == 0

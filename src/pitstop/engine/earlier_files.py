@@ -251,6 +251,15 @@ class EarlierFiles:
         self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
         APPENDED.put_back(os.path.realpath(path))
 
+    def lengthen(self, path: str, size_bytes: int) -> None:
+        """Gives a file that the script has begun anew what the training had appended to it."""
+        kept = self._contents.get(path, b"")[:size_bytes]
+        now, now_bytes = file_access.read(path, size_bytes)
+        if now_bytes < len(kept) == size_bytes and kept.startswith(now):
+            with contextlib.suppress(OSError):
+                file_access.replace_end(path, len(now), kept[len(now) :])
+                self.put_back(Path(path))
+
     def put_back_removed(self, since_seconds: float, until_seconds: float = math.inf) -> None:
         """Makes files again that the training had written then, and the script has removed.
 

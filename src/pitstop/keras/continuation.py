@@ -263,6 +263,8 @@ class Continuation:
                 self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _go_on_appending(self) -> None:
+        for path, size_bytes in self._saved.appended.items():
+            EARLIER.lengthen(path, size_bytes)
         self._run.doubt(APPENDED.go_on(self._saved.appended))
 
     def _cut_event_files(self) -> None:

@@ -1,5 +1,7 @@
 """Trains three times; each time and each step it appends a line to a file that it closes again.
 
+One of these files gets its header when the script begins.
+
 It also keeps two logs with the time of day in each line; one of them begins anew. What a training
 prints goes to a file of its own.
 """
@@ -18,6 +20,7 @@ logging.basicConfig(
     format="%(asctime)s %(levelname)s %(message)s",
 )
 logging.info("started")
+Path("steps.csv").write_text("batch,loss\n")
 keras.utils.set_random_seed(7)
 x = np.random.default_rng(0).normal(size=(160, 4)).astype("float32")
 
@@ -26,6 +29,8 @@ class Logs(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         with Path("batches.txt").open("a") as file:
             file.write(f"{batch} {logs['loss']}\n")
+        with Path("steps.csv").open("a") as file:
+            file.write(f"{batch},{logs['loss']}\n")
         logging.info("batch %d: loss %s", batch, logs["loss"])
 
     def on_epoch_end(self, epoch, logs=None):
