@@ -59,7 +59,8 @@ class Link:
     """In the place of a `ClusterLink`."""
 
     part: Any = "there"
-    follows = leads = None
+    follows: Any = None
+    leads: Any = None
     over_seconds = -1.0
 
     def __init__(self, network: Network, task: Task) -> None:
@@ -190,6 +191,19 @@ def test_the_stop_word_is_raised_when_all_hold(runs: tuple[MemberRun, MemberRun]
         assert run.told[-1] is Instruction.ARM_DEADLINE
     [asked] = [each for each in runs[0].told if isinstance(each, StopAsked)]
     assert (asked.event.source, asked.event.reason) == ("cluster", "SIGTERM")
+
+
+def test_a_stop_that_the_leader_itself_was_asked_for_is_told_with_its_name(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    leads = SimpleNamespace(gang=SimpleNamespace(tick=lambda *_: None), gone_for_good=lambda **_: "")
+    runs[0].link.leads = leads
+    runs[0].perform([StopRequested("command", "graceful")])
+    runs[0].part.raise_stop()
+    turn(runs)
+    [asked] = [each for each in runs[1].told if isinstance(each, StopAsked)]
+    assert asked.event.reason == "worker 0: command"
 
 
 def test_a_checkpoint_is_taken_by_all_at_the_step_where_they_hold(

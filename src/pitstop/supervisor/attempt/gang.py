@@ -156,7 +156,10 @@ class GangPart:
     def recorded(self, event: events.Event) -> Iterator[Occurrence]:
         match event:
             case events.StopRequested():
-                self._stop_reason = event.reason or event.signal or event.source
+                reason = event.reason or event.signal or event.source
+                # Whoever asks the leader is named by it.
+                leads = self._cluster.leads and event.source != "cluster"
+                self._stop_reason = f"{self._task}: {reason}" if leads else reason
             case events.CheckpointCommitted() if self._gang:
                 for mark in (mark for path, mark, _ in self._marks() if path == event.path):
                     self._cluster.tell_gang(messages.SavedReport(mark))
