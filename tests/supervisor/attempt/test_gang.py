@@ -197,7 +197,9 @@ def test_a_stop_that_the_leader_itself_was_asked_for_is_told_with_its_name(
     runs: tuple[MemberRun, MemberRun],
 ) -> None:
     formed(runs)
-    leads = SimpleNamespace(gang=SimpleNamespace(tick=lambda *_: None), gone_for_good=lambda **_: "")
+    leads = SimpleNamespace(
+        gang=SimpleNamespace(tick=lambda *_: None), gone_for_good=lambda **_: ""
+    )
     runs[0].link.leads = leads
     runs[0].perform([StopRequested("command", "graceful")])
     runs[0].part.raise_stop()
