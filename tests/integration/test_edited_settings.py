@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import LevelKnown, Restored
+from pitstop.events import FitRestored, LevelKnown, Restored
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor.launch import run_alone
@@ -78,3 +78,56 @@ def test_a_callback_that_is_added_begins_with_the_next_step(
     assert b"callbacks CSVLogger" in ended.stderr
     assert (tmp_path / "log.csv").read_text().count("\n") == 1 + 3
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
+
+
+_TWO_FITS = """\
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+class Pace(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(float(os.environ.get("PACE", "0")))
+
+
+class Killed(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        if len(sys.argv) > 2 and not Path("killed").exists():
+            Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+keras.utils.set_random_seed(3)
+x = np.random.default_rng(0).normal(size=(96, 6)).astype("float32")
+data = tf.data.Dataset.from_tensor_slices((x, x.sum(1))).shuffle(96, seed=1).batch(16)
+model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(data, epochs=3, verbose=0, callbacks=[Pace()])
+model.fit(data, epochs=2, verbose=0, callbacks=[Killed()])
+with open(sys.argv[1], "w") as file:
+    print(*(each.tobytes().hex() for each in model.get_weights()), file=file)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_variable_that_only_an_ended_fit_reads_does_not_change_what_later_ones_read(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_TWO_FITS)
+    run_alone(tmp_path, *forked, script, "plain")
+    words, paces = ("out", "killed"), ({"PACE": "0.01"}, {"PACE": "0"})
+    first, second = (
+        KerasRun(tmp_path, str(script), words, interpreter=forked, environment=each)
+        for each in paces
+    )
+    assert first.attempt().returncode == 137
+    assert second.attempt().returncode == 0
+    assert [each.fit for each in second.events(FitRestored)] == [0]
+    assert (tmp_path / "out").read_text() == (tmp_path / "plain").read_text()

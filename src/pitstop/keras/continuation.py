@@ -93,7 +93,7 @@ class Continuation:
         # No step was computed: variables that the first one creates are not in the state.
         self._begins = beginning.point is not None and beginning.point.begins
         self._doubts = [course.doubt] if course.doubt else []
-        self._restarts_epoch = False
+        self._restarts_epoch = self._has_other_data = False
         self._started = 0.0
         self.finished_seconds = 0.0  # when the training ended that is not run again
         self._files = open_files.keep(saved.state["fit"]["files"])
@@ -137,6 +137,8 @@ class Continuation:
         """Compares the input with the saved one; `Refused` for another layout."""
         self._run.input.state.replay_instead(self._saved.state["fit"]["input"])
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
+        arrays = self._run.objects.changed_arrays(self._saved.state["fit"]["objects"])
+        self._has_other_data = bool(changes or arrays)
         for name, before, now in changes:
             what = f"the training data's {name}"
             self._run.session.report(EnvironmentChanged(what, before, now, changes_bits=True))
@@ -151,8 +153,8 @@ class Continuation:
             self._restarts_epoch = True
         elif changes:
             self._doubts.append("The training data changed.")
-        elif names := self._run.objects.changed_arrays(self._saved.state["fit"]["objects"]):
-            self._doubts.append(f"The script's data changed: {', '.join(names[:_NAMED])}.")
+        elif arrays:
+            self._doubts.append(f"The script's data changed: {', '.join(arrays[:_NAMED])}.")
 
     @restoring
     def batches_to_skip(self, adapter: Any) -> int:
@@ -178,7 +180,7 @@ class Continuation:
         EARLIER.put_back_removed(began, self.finished_seconds)
         fit_outputs.give_back(self._run, self._saved)
         self._run.build_missing(self._saved)
-        if not self._doubts:
+        if not self._has_other_data:
             # A later `fit` may read from it, too.
             self._prepare_input()
             self._run.input.finish(self._saved)
