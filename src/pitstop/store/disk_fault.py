@@ -21,8 +21,8 @@ _ELSEWHERE = "or use another disk with --run-dir."
 _NO_PERMISSION = DiskFault("this user has no permission", f"Change its owner or mode, {_ELSEWHERE}")
 _NO_LOCKS = DiskFault(
     "the file system has no locks",
-    "Mount it with locks (NFS: a running lock service, no `nolock`), or use a local disk with "
-    "--run-dir.",
+    "Mount it with locks (NFS: a running lock service, no `nolock`), use a local disk with "
+    "--run-dir, or name the folder as a URL, file:///FOLDER: the run is then copied to it.",
 )
 
 _FAULTS: Mapping[int, DiskFault] = {
