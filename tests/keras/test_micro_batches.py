@@ -245,6 +245,21 @@ def test_layers_that_parts_change_are_named() -> None:
     assert _doubt(_model()).endswith("equal up to rounding")
 
 
+def _unexplained(truth: Any, output: Any) -> Any:
+    return tf.reduce_sum((truth - output) ** 2) / tf.reduce_sum(
+        (truth - tf.reduce_mean(truth)) ** 2
+    )
+
+
+def test_a_metric_of_whole_batches_is_named(in_parts: Callable[[int], Reports]) -> None:
+    model = _model(metrics=["accuracy", "AUC", _unexplained])
+    reports = in_parts(2)
+    model.fit(X, Y, batch_size=25, shuffle=False, verbose=0)
+    (told,) = reports.events
+    assert isinstance(told, Notice)
+    assert told.message.endswith("parts of the batch: _unexplained.")
+
+
 def _counting() -> Any:
     class Counts(keras.layers.Layer):
         def __init__(self) -> None:

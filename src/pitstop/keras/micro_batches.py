@@ -6,8 +6,10 @@ trial shows, the sum of the parts' gradients, each times its share of the record
 of the batch: equal up to rounding.
 """
 
+import functools
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from pitstop.link.settings import NOT_DIVIDED
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
 _OWN_DRAWS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
-_PARTS_OF_A_TRIAL = ((0, 6), (0, 6), (0, 2), (2, 6), (0, 3), (3, 6))
+_PARTS_OF_A_TRIAL = ((0, 6), (0, 6), (0, 2, 6), (0, 3, 6))
 _UNKNOWN_SIZE = 8
 
 TrainStep = Callable[[Any, Any], Any]
@@ -45,7 +47,8 @@ def divide_steps(session: Session) -> None:
         try:
             if not _why_whole(model):
                 if model not in tried:
-                    _try_parts(model, data)
+                    if metrics := _try_parts(model, data):
+                        session.report(_of_parts(metrics))
                     tried.add(model)
                 return step_in_parts(original, model, data, session.settings.batch_parts)
         except NotDivisible as reason:
@@ -63,6 +66,11 @@ def _refusal(reason: str) -> Notice:
         f"The batch cannot be computed in parts: {reason}.",
         "A smaller batch_size needs less memory, but changes the training.",
     )
+
+
+def _of_parts(metrics: list[str]) -> Notice:
+    message = f"Metrics of the training are those of parts of the batch: {', '.join(metrics)}."
+    return Notice("metrics_of_parts", message)
 
 
 def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any:
@@ -126,11 +134,11 @@ def _why_whole(model: Any) -> str:
     return ""
 
 
-def _try_parts(model: Any, data: Any) -> None:
-    """Compares the loss of six made up records with those of two parts of them.
+def _try_parts(model: Any, data: Any) -> list[str]:
+    """Compares the numbers of six made up records with those of two parts of them.
 
-    Raises `NotDivisible` where it is not their mean: it is a sum, or its records are not
-    independent of each other.
+    Returns the metrics that parts change. Raises `NotDivisible` where the loss is not their mean:
+    it is a sum, or its records are not independent of each other.
     """
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) and each.shape.rank for each in tensors):
@@ -141,20 +149,24 @@ def _try_parts(model: Any, data: Any) -> None:
         held = [*model.non_trainable_variables, *model.metrics_variables]
         values = [each.numpy() for each in held]
         try:
-            losses = [_losses(model, records, *part) for part in _PARTS_OF_A_TRIAL]
+            found = [_numbers(model, records, places) for places in _PARTS_OF_A_TRIAL]
         except Exception as error:
             reason = f"six made up records cannot be tried ({type(error).__name__})"
             raise NotDivisible(reason) from error
         finally:
+            model.reset_metrics()
             for variable, value in zip(held, values, strict=True):
                 variable.assign(value)
-    whole, again, two, four, *halves = losses
     # GPUs multiply float32 with ten bits of the mantissa.
     is_precise = model.compute_dtype == "float32" and not tf.config.list_logical_devices("GPU")
-    closeness = 1e-5 if is_precise else 1e-2
-    means = [(2 * two + 4 * four) / 6, sum(halves) / 2]
-    if np.array_equal(whole, again) and not np.allclose(means, whole, closeness, 1e-30):
+    close = functools.partial(np.allclose, rtol=1e-5 if is_precise else 1e-2, equal_nan=True)
+    (whole, metrics), (again, _), *in_parts = found
+    if not np.array_equal(whole, again):
+        return []
+    if not all(close(losses, whole, atol=1e-30) for losses, _ in in_parts):
         raise NotDivisible("its loss is not a mean over records that are independent of each other")
+    of_halves = in_parts[-1][1]
+    return sorted(name for name in metrics if not close(of_halves[name], metrics[name], atol=1e-6))
 
 
 def _made_up(tensor: Any, stream: np.random.Generator) -> Any:
@@ -166,12 +178,26 @@ def _made_up(tensor: Any, stream: np.random.Generator) -> Any:
     return tf.cast(stream.uniform(0, 2, shape), tensor.dtype)
 
 
-def _losses(model: Any, records: Any, start: int, end: int) -> Any:
-    """The loss as it is without Dropout, and each of `add_loss`: that of few records is small."""
-    part = tf.nest.map_structure(lambda each: None if each is None else each[start:end], records)
-    x, y, weights = public(model).utils.unpack_x_y_sample_weight(part)
-    loss = model.compute_loss(x, y, model(x), weights, training=False)
-    return np.array([loss, *model.losses], "float64")
+def _cut(rows: slice, tensor: Any) -> Any:
+    return None if tensor is None else tensor[rows]
+
+
+def _numbers(model: Any, records: Any, places: tuple[int, ...]) -> tuple[Any, dict[str, Any]]:
+    """Losses and metrics of parts that begin and end at these places, as they are without Dropout.
+
+    Each of `add_loss` is one of the losses: that of few records is small.
+    """
+    losses, metrics = np.zeros(1), {}
+    model.reset_metrics()
+    for start, end in pairwise(places):
+        part = tf.nest.map_structure(functools.partial(_cut, slice(start, end)), records)
+        x, y, weights = public(model).utils.unpack_x_y_sample_weight(part)
+        outputs = model(x)
+        loss = model.compute_loss(x, y, outputs, weights, training=False)
+        losses = losses + (end - start) * np.array([loss, *model.losses], "float64")
+        results = model.compute_metrics(x, y, outputs, weights)
+        metrics = {name: np.asarray(value) for name, value in results.items()}
+    return losses / places[-1], metrics
 
 
 class _Collected:
