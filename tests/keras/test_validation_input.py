@@ -199,3 +199,39 @@ def test_a_reader_that_is_also_an_iterator_is_read_as_a_reader() -> None:
     rows = ImageDataGenerator().flow(np.ones((6, 4, 4, 1)), batch_size=2)
     assert ValidationInput(rows).level == EXACT
     assert ValidationInput(iter([ROWS])).level != EXACT
+
+
+def jittered(*, is_ahead: bool, draws: bool) -> tf.data.Dataset:
+    """Three of five batches that Python code makes, with or without a prefetch before them."""
+
+    def jitter(rows: Any) -> Any:
+        return rows + (np.random.rand() if draws else 1.0)
+
+    data = tf.data.Dataset.from_tensor_slices(np.ones((20, 1))).batch(4)
+    data = data.map(lambda rows: tf.numpy_function(jitter, [rows], tf.float64))
+    return data.prefetch(2).take(3) if is_ahead else data.take(3).prefetch(2)
+
+
+@pytest.mark.parametrize(
+    ("is_ahead", "draws", "is_told"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_python_code_that_draws_further_than_the_validation_is_told(
+    *, is_ahead: bool, draws: bool, is_told: bool
+) -> None:
+    watch = ValidationInput(jittered(is_ahead=is_ahead, draws=draws))
+    watch.begin()
+    list(watch.data)
+    watch.ended(None, 1)
+    assert ("further" in watch.level.reason) is is_told
+    assert (watch.level.level == "not_exact") is is_told
+
+
+def test_so_is_python_code_behind_a_number_of_validation_steps() -> None:
+    for is_partly_read in (True, False):
+        whole = jittered(is_ahead=True, draws=True)._input_dataset
+        watch = ValidationInput(whole, is_partly_read=is_partly_read)
+        watch.begin()
+        list(watch.data)
+        watch.ended(None, 1)
+        assert (watch.level.level == "not_exact") is is_partly_read

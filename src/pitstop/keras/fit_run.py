@@ -62,11 +62,14 @@ class FitRun:
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.arguments = arguments  # those of the call, the model among them
         self.callbacks: Any = None
-        in_parts = bool(self._read_by_callbacks() or arguments.get("validation_steps"))
+        is_partly_read = bool(arguments.get("validation_steps"))
         data = arguments.get("validation_data")
         # the data that `fit` validates with
         self.validation = ValidationInput(
-            data, epochs, is_shared=in_parts, skips_bad_records=session.settings.skips_bad_records
+            *(data, epochs),
+            is_shared=is_partly_read or bool(self._read_by_callbacks()),
+            is_partly_read=is_partly_read,
+            skips_bad_records=session.settings.skips_bad_records,
         )
         self.position = FitPosition(beginning.index, step)  # where it stands
         self.numbers = StepNumbers()  # what the last training step returned
@@ -197,6 +200,7 @@ class FitRun:
             self.session.snapshots.epoch_ended(self.held, numbers)
 
     def test_begins(self, logs: Any = None) -> None:
+        self.validation.begin()
         self.steps_finished()
         self.hold()
         self.session.beacon.write_phase(Phase.VALIDATION)

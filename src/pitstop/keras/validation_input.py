@@ -12,20 +12,27 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.python_state import Arrays, Encoder
-from pitstop.engine.script_random import level_of_workers
+from pitstop.engine.script_random import level_of_workers, same
 from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
-from pitstop.keras.fit_level import NOT_REPEATABLE, RepeatedShuffles
+from pitstop.keras.fit_level import NOT_REPEATABLE, PYTHON_OPS, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
-from pitstop.tensorflow import buffers, pipeline
+from pitstop.tensorflow import buffers, pipeline, randomness
+from pitstop.tensorflow.stage_functions import stateful_stages
 
 _READ_AHEAD = not_exact(
     "validation_data is a Python generator, which each validation reads further than it uses: "
     "not repeatable even without an interruption; give arrays, a PyDataset or a dataset"
 )
+_DRAWN_AHEAD = not_exact(
+    "the Python code of validation_data draws random numbers, and threads read it further than the "
+    "validation uses: not repeatable even without an interruption; put take() before prefetch() "
+    "and before parallel stages, or give the code a random generator with a seed for each element"
+)
 _READ_FOR_THEIR_FORM = ("utils.PyDataset", "utils.Sequence")
+_STREAMS = frozenset({"python", "numpy"})
 _SPLIT = ("x", "y", "sample_weight")
 VALIDATION_TENSOR = "validation/iterator"
 
@@ -39,6 +46,7 @@ class ValidationInput:
         planned: int = 1,
         *,
         is_shared: bool = False,
+        is_partly_read: bool = False,
         skips_bad_records: bool = False,
     ) -> None:
         """`planned` readings are to come; `is_shared`: others may read from it."""
@@ -50,6 +58,12 @@ class ValidationInput:
         self._saved_state = b""
         self._shuffles = RepeatedShuffles(self.data, in_parts=True)
         self._fills = not is_shared and pipeline.fills_alike(self.data)
+        further = pipeline.read_further(self.data, is_partly_read=is_partly_read)
+        self._reads_code_further = any(
+            stage.ops & PYTHON_OPS for part in further for stage in stateful_stages(part)
+        )
+        self._streams: dict[str, Any] = {}
+        self._is_drawn_ahead = False
 
     @property
     def level(self) -> Exactness:
@@ -58,6 +72,8 @@ class ValidationInput:
         kept = pipeline.keeps_an_order(self.data) and not self._fills
         if kept or pipeline.captures_an_order(self.data):
             return KEPT_ORDER
+        if self._is_drawn_ahead:
+            return _DRAWN_AHEAD
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
         return NOT_REPEATABLE if raced else level_of_workers(self.data) or EXACT
@@ -66,7 +82,14 @@ class ValidationInput:
     def large_buffers(self) -> list[str]:
         return [f"{each} of the validation" for each in buffers.large_buffers(self.data)]
 
+    def begin(self) -> None:
+        self._streams = randomness.capture() if self._reads_code_further else {}
+
     def ended(self, left: Any, created: int) -> None:
+        before = self._streams
+        now = randomness.capture() if before else {}
+        names = now.keys() & _STREAMS
+        self._is_drawn_ahead |= any(not same(before[name], now[name]) for name in names)
         self._left = left
         self._saved_state = b""
         self._created += created

@@ -1,6 +1,6 @@
 """What can be told of a `tf.data` pipeline before it is read: its order, seeds and content."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -180,6 +180,17 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
     is_ahead = is_ahead or any(word in name for word in _AHEAD)
     for each in getattr(stage, "_inputs", tuple)():
         yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
+
+
+def read_further(stage: Any, *, is_partly_read: bool) -> Iterator[Any]:
+    """The parts of a pipeline that threads may read further than its reader, or a `take`, uses."""
+    name = type(stage).__name__
+    inputs: Iterable[Any] = getattr(stage, "_inputs", tuple)()
+    if is_partly_read and any(word in name for word in _AHEAD):
+        yield from [stage] if "Parallel" in name else inputs
+        return
+    for each in inputs:
+        yield from read_further(each, is_partly_read=is_partly_read or name == "_TakeDataset")
 
 
 def source_tensors(dataset: Any) -> list[Any]:
