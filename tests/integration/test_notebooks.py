@@ -230,6 +230,25 @@ def test_weights_that_were_changed_behind_a_stop_are_kept(start: Start, tmp_path
         assert kernel.value("int(model.optimizer.iterations)") == "33"
 
 
+def test_a_list_that_a_function_fills_while_it_trains(start: Start, tmp_path: Path) -> None:
+    train = """
+seen = []
+def train(model):
+    note = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: seen.append(epoch))
+    return model.fit(x, y, epochs=3, verbose=0, callbacks=[Ends(), note])
+"""
+    call = "h = train(model)"
+    outcome = f"{OUTCOME}, seen"
+    whole = _plain(start, tmp_path / "whole", [SEEDED, MODEL, train, call], outcome)
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL, train]).status == "ok"
+        for step in (13, 18):
+            kernel.plan("SIGINT", step)
+            assert ENDS in kernel.run(call).text
+        assert f"{RESUMED} 18" in kernel.run(call).text
+        assert kernel.value(outcome) == whole
+
+
 def test_two_models_keep_apart(start: Start, tmp_path: Path) -> None:
     second = "other = build()\no = other.fit(x, y, epochs=2, verbose=0)"
     whole = _plain(start, tmp_path / "whole", [SEEDED, MODEL, FIT])

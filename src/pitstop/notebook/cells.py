@@ -77,7 +77,7 @@ class NotebookCells:
             self._stopped.pop(text, None)
 
     def stopped(self) -> None:
-        from pitstop.keras.fit_identity import left_of  # noqa: PLC0415
+        from pitstop.keras.fit_identity import left_of, reached_from  # noqa: PLC0415
 
         if not self._running:
             return
@@ -87,7 +87,12 @@ class NotebookCells:
             model, *callbacks = (reference() for reference in references)
             if model is not None:
                 living = [each for each in callbacks if each is not None]
-                fits.append(StoppedFit(number, identity, left_of(identity, model, living)))
+                # A list that a function names has been filled since.
+                reached = reached_from(cell.codes, model, {"callbacks": living})
+                left = replace(
+                    left_of(identity, model, living), cells={**identity.cells, **reached}
+                )
+                fits.append(StoppedFit(number, identity, left))
         self._stopped[cell.text] = (fits, self._random.streams)
 
     # -- what makes a training what it is -----------------------------------------------
@@ -111,6 +116,7 @@ class NotebookCells:
                 began = each.identity
                 return replace(
                     identity,
+                    cells=began.cells,
                     settings=began.settings,
                     architecture=began.architecture,
                     random=began.random,
@@ -143,11 +149,12 @@ def _reference(value: Any) -> Callable[[], Any]:
 def _goes_on(now: Identity, fit: StoppedFit) -> bool:
     """Whether all is as when the training began, or as the stop has left it."""
     began, left = fit.identity, fit.left
-    same = (began.cells, began.data, began.seed) == (now.cells, now.data, now.seed)
+    same = (began.data, began.seed) == (now.data, now.seed)
     return same and all(
         mapping.keys() == before.keys()
         and all(value in (before[name], then.get(name)) for name, value in mapping.items())
         for mapping, before, then in (
+            (now.cells, began.cells, left.cells),
             (now.settings, began.settings, left.settings),
             (now.architecture, began.architecture, left.architecture),
             (now.random, began.random, left.random),
