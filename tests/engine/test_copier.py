@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine import copier
-from pitstop.engine.copier import Copier, snapshot_failed
+from pitstop.engine.copier import Copier, pitstop_failed, snapshot_failed
 from pitstop.engine.state_capture import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
@@ -308,3 +308,13 @@ def test_a_later_process_of_the_attempt_has_larger_numbers(
     later = Trainer(tmp_path)
     later.copier.copy_now(cut(1), "cadence", durable=True)
     assert later.copied[0].sequence > trainer.copied[-1].sequence
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("can't start new thread"), MemoryError()], ids=["thread", "memory"]
+)
+def test_an_exhausted_process_is_no_bug_of_ours(error: Exception) -> None:
+    told = pitstop_failed(error)
+    assert "training continues" in told.reason
+    assert "ulimit" in told.remedy
+    assert "bug" not in told.remedy

@@ -276,6 +276,12 @@ def snapshot_failed(step: int, error: Exception) -> CheckpointFailed:
 
 
 def pitstop_failed(error: Exception) -> InstrumentationUnavailable:
+    if isinstance(error, MemoryError) or "start new thread" in str(error):
+        return InstrumentationUnavailable(
+            f"No memory or no thread is left for snapshots ({error!r}); training continues "
+            "without further ones.",
+            "Free memory, or raise the limits `ulimit -v` and `ulimit -u`.",
+        )
     trace = "".join(traceback.format_exception(error)[-3:])
     return InstrumentationUnavailable(
         f"Pitstop failed ({error!r}); training continues, but without further snapshots.",
