@@ -11,6 +11,7 @@ from pitstop.events import (
     FitEnded,
     FitRestored,
     FitStarted,
+    LevelKnown,
     ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
@@ -309,3 +310,15 @@ def test_a_timer_of_the_script_is_no_unknown_end() -> None:
     finding = finding_of(failed(killed("SIGALRM")))
     assert finding.cause == "time_limit"
     assert "timer that the script had set ran out" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_told"),
+    [
+        ("--on-nan rollback changed the results: the batch of step 4 is skipped", True),
+        ("the pipeline calls Python code", False),
+    ],
+)
+def test_a_training_that_recovery_changed_says_so_at_its_end(reason: str, is_told: bool) -> None:
+    found = finding_of(completed(epoch(4), LevelKnown("not_exact", reason), *FINISHED))
+    assert (("results", reason) in [(each.source, each.text) for each in found.evidence]) == is_told

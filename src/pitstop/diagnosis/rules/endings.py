@@ -67,9 +67,12 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     own = (each for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
     losses = [each.logs["loss"] for each in own if "loss" in each.logs]
     doubt, remedy = _doubt(losses)
+    level = evidence.last(events.LevelKnown)
+    # By an option of the user, such as `--on-nan rollback`.
+    altered = level.reason if level and level.reason.startswith("--on-") else ""
     return tell(
         "fit_ended",
-        (exit_status, fits),
+        (exit_status, fits, *([EvidenceItem("results", altered)] if altered else ())),
         confidence=0.97 if epochs >= ended.epochs else 0.6,
         advice=(*advice, *remedy),
         epochs=epochs,
