@@ -21,9 +21,9 @@ LIKELY = 0.5  # what is less sure is a doubt about another cause, not a cause
 ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 
 _NAMES_OF_WRAPPERS = """
-CalledProcessError ChildFailedError Exit JobSubmissionError ProcessExitedException
-ProcessRaisedException RayTaskError RemoteTraceback SignalException SubprocessError SystemExit
-TuneError"""
+AlgorithmError CalledProcessError ChildFailedError ExecuteUserScriptError Exit JobSubmissionError
+ProcessExitedException ProcessRaisedException RayTaskError RemoteTraceback SignalException
+SubprocessError SystemExit TuneError UnexpectedStatusException"""
 _WRAPPERS = frozenset(_NAMES_OF_WRAPPERS.split())
 """They tell that another process or call failed, and its number; not why."""
 
@@ -47,8 +47,11 @@ _SIGNAL_INSIDE = re.compile(
 _BENIGN_ABOVE = re.compile(
     r"^(?:Exception ignored (?:in|on)|--- Logging error ---|Error in atexit)"
 )
-_TELLS_NOTHING = re.compile(r"(?:En|De)queue operation was cancelled")
-"""TensorFlow 1 ends the threads of its queues with this line, for any reason."""
+_TELLS_NOTHING = re.compile(
+    r"(?:En|De)queue operation was cancelled"
+    r"|Step was cancelled by an explicit call to `Session::Close"
+)
+"""TensorFlow 1 ends the threads of its queues with these, for any reason."""
 
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(

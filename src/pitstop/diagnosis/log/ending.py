@@ -9,7 +9,7 @@ from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clues import LIKELY, Clue
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.log.progress import ended_in_nan, ran_to_its_end
+from pitstop.diagnosis.log.progress import ended_in_nan, in_last_epoch, ran_to_its_end
 from pitstop.diagnosis.signatures.tables import Weight
 from pitstop.diagnosis.wording import ADVICE
 from pitstop.record import Frozen
@@ -46,7 +46,8 @@ class Ending(Frozen):
         said = any(
             line.number > last + (last and _shell_lines(line)) for line in self.log.completions
         )
-        return said or (not self._failures and ran_to_its_end(self.log.progress))
+        is_whole = ran_to_its_end(self.log.progress) or self.log.last_words
+        return said or bool(not self._failures and is_whole)
 
     @property
     def _breaks_off(self) -> bool:
@@ -104,7 +105,7 @@ def _stopped_early(ending: Ending) -> Clue | None:
     progress = ending.log.progress
     epochs = [each for each in progress if each.epoch and each.epochs]
     is_whole = bool(progress) and progress[-1].total and not progress[-1].is_before_its_end
-    if not epochs or not is_whole or epochs[-1].epoch == epochs[-1].epochs:
+    if not epochs or not is_whole or in_last_epoch(progress):
         return None
     last = epochs[-1]
     lines = [line for line in ending.log.lines if line.number > progress[-1].number]
@@ -131,7 +132,7 @@ def _nan_seen(ending: Ending) -> Clue:
 
 
 def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
-    said = ending.log.completions
+    said = ending.log.completions or tuple(filter(None, [ending.log.last_words]))
     last = ending.log.progress[-1] if ending.log.progress else None
     number = said[-1].number if said else (last.number if last else 0)
     quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
@@ -145,6 +146,6 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
 def _left_early(ending: Ending) -> str:
     """Where the last words are of an epoch before the last: the script may have left it."""
     epochs = [each for each in ending.log.progress if each.epoch and each.epochs]
-    if not epochs or ending.log.completions or epochs[-1].epoch == epochs[-1].epochs:
+    if not epochs or ending.log.completions or in_last_epoch(ending.log.progress):
         return ""
     return f"it should have trained beyond epoch {epochs[-1].epoch} of {epochs[-1].epochs}"

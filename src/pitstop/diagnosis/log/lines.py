@@ -167,7 +167,7 @@ _BREAKS = re.compile(
 
 _SEVERAL = re.compile(rf"(?<=\S\s)(?:{_BEGUN})")
 _CODE_BEHIND = re.compile(r'(File "[^"]+", line \d+, in [\w<>.]+) +(?=\S)')
-_OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
+_OF_NOTEBOOK = re.compile(r"((?:E(?=\s))?[#>\s]+)[A-Za-z_]\w* {2,}")
 _QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
 """Marks of comments and quotations, and the indentation of a page."""
 
@@ -331,7 +331,8 @@ def _prefix_of(text: str) -> re.Pattern[str] | None:
     before, _, after = text.partition(_HEADER)
     notebook = _OF_NOTEBOOK.fullmatch(before)
     if notebook:
-        return re.compile(re.escape(notebook[1]))
+        marks = notebook[1]  # of an empty line without the spaces behind them
+        return re.compile(rf"{re.escape(marks)}|{re.escape(marks.rstrip())}$")
     is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))
     is_quoted = bool(_QUOTED.fullmatch(before))
     if not (is_prefix or is_quoted) or after.strip(": `"):

@@ -89,6 +89,10 @@ class Log(Frozen):
         return (*progress.completions(self.lines), *(each for each in found if each))
 
     @cached_property
+    def last_words(self) -> Line | None:
+        return progress.last_words(self.lines, self.progress)
+
+    @cached_property
     def passed_tests(self) -> Line | None:
         return progress.passed_tests(self.lines)
 

@@ -2,19 +2,24 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from pitstop.diagnosis import signatures
 from pitstop.diagnosis.log.lines import Line
+from pitstop.diagnosis.wording import read_table
 from pitstop.record import Frozen
 
-_LOGGED = r"(?:(?:INFO|DEBUG)(?: +(?:[\w.:-]+ +){0,2}?|\W*\[[\w.]+:\d+\]\W*))?"
+_LOGGED = r"(?:(?:[\w.]+ - )?(?:INFO|DEBUG)(?: - | +(?:[\w.:-]+ +){0,2}?|\W*\[[\w.]+:\d+\]\W*))?"
 """What many loggers put before a message, after the time."""
 _EPOCH = re.compile(
-    rf"^[\W_]*{_LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
+    rf"^[\W_]*{_LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?(?:[Ee]poch|EPOCH)[ :#=]*"
+    r"\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
 )
-_BAR = re.compile(r"(?:^|[\s|\[(:=])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
+_BAR = re.compile(r"(?:^|[\s|\[(:=])(?P<done>\d+)(?:\s?/\s?| of )(?P<total>\d+)(?=$|[\s\]),|\[])")
 _STEP = re.compile(
     r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch|it)s?[ :=#]*\[?(?P<done>\d+)"
     r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)"
@@ -22,7 +27,8 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 _LOOKS_LIKE_TRAINING = re.compile(
-    r"loss|acc|━|ETA|it/s|s/it|ms/step|s/step|\d+%\||\]|lr|epoch|step|iter|batch", re.IGNORECASE
+    r"loss|acc|━|ETA|it/s|s/it|ms/step|s/step|\d+%\||\]|lr|epoch|step|iter|batch|^\w+ed \d",
+    re.IGNORECASE,
 )
 _MEASURED = re.compile(r"loss|acc|sec|lr|Trial \d", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
@@ -47,27 +53,22 @@ _TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:= ]\s*\d*\.\d"
 _LAST_ONES = 3
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
-_COMPLETE = re.compile(
-    rf"^\W*{_LOGGED}(?:"
-    r"(?:the )?(?:model )?"
-    r"(?:training|optimi[sz]ation|experiment|job|run|pipeline|search|tuning|all(?: \w+){0,2}?)"
-    r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
-    r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
-    r"(?:successfully (?:finished|completed|ended)|(?:finished|completed|ended) successfully)"
-    r"|(?:finished|completed) (?:model )?training|\d+ epochs? (?:completed|finished) in \d"
-    r"|done training|all done"
-    r"|Successfully completed|.*Oracle triggered exit"
-    r"|(?:done|finished|completed?|success)(?: (?:ok|cleanly|successfully))?[.!]*$"
-    r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
-    r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
-    r"|Loss for final step|.*Saved pipeline to output directory"
-    r"|.*\b(?:exit(?:ed|ing)?|return)(?: with)?[ _]?(?:code|status)\W{1,4}0(?![\d.x])"
-    r"|Results summary$|[\w./-]+ +(?:\d/\d +)?(?:Completed|Succeeded) +\d"
-    r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
-    r"|(?:所有)?(?:训练|任务|学習|학습) ?(?:已|が)?(?:完成|结束|完了|완료)\W*$"
-    r"|\s*Reason: +Completed|.*returned successfully|.*Normal termination \(return value 0\))",
-    re.IGNORECASE,
-)
+_TABLE = read_table(Path(signatures.__file__).with_name("completed.toml"))
+
+
+def _words(*names: str) -> re.Pattern[str]:
+    said = "|".join(each for name in names for each in _TABLE[name])
+    return re.compile(rf"^\W*{_LOGGED}(?:[DI] )?(?:{said})", re.IGNORECASE)
+
+
+_COMPLETE, _LAST_WORDS, _LAST_RESULTS = _words("said"), _words("words"), _words("results")
+_OF_OTHERS = re.compile(_TABLE["words_of_others"], re.IGNORECASE)
+_BEGINS = re.compile(rf"^\W*{_LOGGED}(?:{_TABLE['begins']})", re.IGNORECASE)
+_ROW = re.compile(r"[^:=]*?(?:[\s\[|]+-?(?:\d[\d.e+-]*|nan)[\],;|%]*)+\s*\]*$|[\W_]*$")
+"""Of a table, or a line that separates: it says nothing of its own."""
+_NUMBER = re.compile(r"\d[\d.,]*(?:e[-+]?\d+)?")
+_DRAWN = re.compile(r"%\||\[[=>]|[━█]")
+_NEARLY = 0.9
 _RESULT = re.compile(
     r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
     r"(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
@@ -138,8 +139,7 @@ def result(lines: Sequence[Line]) -> Line | None:
         new += 1
     is_below_a_loop = new > 0 and forms.count(forms[-1 - new]) >= _FEWEST_OF_A_LOOP
     most = new if is_below_a_loop else int(new > 0 and len(told) > _FEWEST_BEFORE_RESULT)
-    is_told = any(_RESULT.match(line.text) for line in told[len(told) - most :])
-    return told[-1] if is_told else None
+    return told[-1] if _last_that(_RESULT.match, told[len(told) - most :]) else None
 
 
 def passed_tests(lines: Sequence[Line]) -> Line | None:
@@ -159,9 +159,104 @@ def ended_in_nan(progress: Sequence[LogProgress]) -> bool:
     return bool(told) and told[-1].is_nan
 
 
-def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
+def in_last_epoch(progress: Sequence[LogProgress]) -> bool:
+    """The last epoch that was printed is the last that was announced; some count from 0."""
     epochs = [each for each in progress if each.epoch is not None and each.epochs]
-    if not epochs or epochs[-1].epoch != epochs[-1].epochs:
+    if not epochs:
+        return False
+    first, last = epochs[0].epoch, epochs[-1]
+    return last.epoch == last.epochs or (first == 0 and (last.epoch or 0) + 1 == last.epochs)
+
+
+def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line | None:
+    """The line that tells of an end below the loop, or with which the loop itself ended."""
+    told = [line for line in lines if re.search(r"\w", line.text)]
+    if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
+        return None
+    if _is_whole(told, progress):
+        return told[-1]
+    forms = [_form(line) if line.number >= _began_at(progress) else "" for line in told]
+    counts, places = Counter(forms), {each.number for each in progress}
+    new = len(told)
+    for line, form in zip(reversed(told), reversed(forms), strict=True):
+        is_often = counts[form] >= _FEWEST_OF_A_LOOP and not _ROW.match(form)
+        if line.number in places or (is_often and not _tells_of_an_end(line.text)):
+            break
+        new -= 1
+    below = [line for line in told[new:] if not _ROW.match(line.text)][-_MOST_RESULTS:]
+    last = _last_that(_tells_of_an_end, below)
+    return last if last and _form(last) not in forms[:new] else None
+
+
+def _last_that(tells: Callable[[str], object], lines: Sequence[Line]) -> Line | None:
+    """The last line that tells it, if no other part of the program begins below."""
+    for line in reversed(lines):
+        if tells(line.text):
+            return line
+        if _BEGINS.match(line.text):
+            break
+    return None
+
+
+def _tells_of_an_end(text: str) -> bool:
+    return bool(
+        _LAST_RESULTS.match(text) or (_LAST_WORDS.match(text) and not _OF_OTHERS.search(text))
+    )
+
+
+def _goes_on(progress: Sequence[LogProgress]) -> bool:
+    if any(each.epochs for each in progress):
+        return not in_last_epoch(progress)
+    last = progress[-1] if progress else None
+    return bool(last and last.total and (last.done or 0) < _NEARLY * last.total)
+
+
+def _began_at(progress: Sequence[LogProgress]) -> int:
+    """The line at which the epochs were last counted from the beginning again."""
+    pairs = itertools.pairwise(each for each in progress if each.epoch is not None)
+    again = (b.number for a, b in pairs if (a.epoch or 0) > 1 >= (b.epoch or 0))
+    return max(again, default=0)
+
+
+def _is_whole(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
+    """The last of the epochs printed as often what the one before it printed last.
+
+    So does the last of all steps, if no epoch is told.
+    """
+    steps = [each for each in progress if each.epoch is not None and each.epochs]
+    if not (in_last_epoch(progress) if steps else _counted_to_its_end(told, progress)):
+        return False
+    pairs = itertools.pairwise(steps or progress)
+    starts = [b.number for a, b in pairs if _step(a) != _step(b)]
+    if len(starts) < _FEWEST_OF_A_LOOP - 1:
+        return False
+    start, end = starts[-2:]
+    before = [_form(line) for line in told if start <= line.number < end]
+    last = [_form(line) for line in told if line.number >= end]
+    done = next(each.done for each in reversed(progress) if each.number < end)
+    is_as_far = progress[-1].done == done or not steps
+    return is_as_far and last.count(before[-1]) >= before.count(before[-1])
+
+
+def _step(each: LogProgress) -> int | None:
+    return each.done if each.epoch is None else each.epoch
+
+
+def _form(line: Line) -> str:
+    return _NUMBER.sub("0", line.text)
+
+
+def _counted_to_its_end(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
+    """A counter without epochs, on lines of its own, came to its total and never began again."""
+    texts = {line.number: line.text for line in told}
+    done = [each.done or 0 for each in progress]
+    is_one = len({each.total for each in progress}) == 1 and len(set(done)) >= _FEWEST_OF_A_LOOP
+    is_drawn = any(_DRAWN.search(texts.get(each.number, "")) for each in progress)
+    return is_one and not is_drawn and done == sorted(done) and done[-1] == progress[-1].total
+
+
+def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
+    if not in_last_epoch(progress):
         return False
     last = progress[-1]
     return last.is_told or (last.total is not None and not last.is_before_its_end)

@@ -58,7 +58,10 @@ _RAISE = re.compile(r"raise (?P<name>[\w.]+)(?:\([\"'](?P<message>[^\"']*))?")
 _CODE = re.compile(r"(?:[\w.]+(?:, ?[\w.]+)* ?= ?)?[A-Za-z_][\w.]*\(.*\)$")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')  # the last line of a log that breaks off
 _IN_A_FRAME = re.compile(r'\s{8}|\s*File "|\s*\S+\.py:\d+ ')
-_CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
+_CALLBACKS = re.compile(
+    r"(?:keras|tensorpack|lightning|catalyst|fastai)/.*callbacks?(?:/\w+)?\.pyc?$"
+    r"|trainer_callback\.py$"
+)
 _CALLS_OTHERS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer|_module_hook$")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
 _CALLS_HOOK = re.compile(r"\bcallbacks?\.(?P<hook>on_\w+_(?:begin|end))\(")

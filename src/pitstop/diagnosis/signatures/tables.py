@@ -205,9 +205,17 @@ _NO_PART_OF_IT = re.compile(
     r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
     re.MULTILINE,
 )
+_SERVICES = frozenset(
+    {
+        *("UnexpectedStatusException", "AlgorithmError", "ExecuteUserScriptError"),
+        *("ActivityFailedException", "CellExecutionError", "ExecutionException"),
+        *("PapermillExecutionError", "RemoteError", "JobFailedError"),
+    }
+)
+"""What services and launchers raise for a failed program, whose error they quote."""
 _PASSED_ON = re.compile(
-    r"(?m)^(?:Error in user-defined function .*?: )??(?:[a-z_]\w*\.)*"
-    r"(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<message>[\s\S]*)"
+    r"(?m)(?:^|\bErrorMessage \W*|\bfailed with )(?:Error in user-defined function .*?: )??"
+    r"(?:[a-z_]\w*\.)*(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<message>[\s\S]*)"
 )
 _OLD_STATUS = re.compile(
     r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
@@ -224,14 +232,14 @@ OF_CODE = frozenset(_NAMES_OF_CODE.split())
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(
     r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File|^Parent directory of "
-    r"|\bSaveV2\b"
+    r"|\bSaveV2\b|^File \S+ cannot be opened"
 )
 _OF_WEIGHTS = re.compile(r"weight|model|checkpoint|ckpt", re.IGNORECASE)
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
     {
         *("disk_full", "shm_exhausted", "permission_or_readonly", "too_many_open_files"),
-        *("callback_error", "network_or_download_failure"),
+        *("callback_error", "network_or_download_failure", "user_code_error"),
     }
 )
 
@@ -243,7 +251,7 @@ def with_status_names(message: str) -> str:
 def classify(raised: Raised) -> Signature | None:
     said = with_status_names(_NO_PART_OF_IT.sub("", raised.message))
     # TensorFlow passes on what a function of the script raised in an exception of its own.
-    passed_on = _PASSED_ON.search(raised.message) if raised.name in TENSORFLOW else None
+    passed_on = _PASSED_ON.search(raised.message) if raised.name in TENSORFLOW | _SERVICES else None
     inner = passed_on and classify(from_title(passed_on["name"], passed_on["message"]))
     known = inner or _first(SIGNATURES, raised, said)
     is_of_code = raised.names & OF_CODE or BY_NAME["words_of_python"].tells(raised.message)

@@ -1,0 +1,98 @@
+"""Programs that end without an error and say so in words of their own; and logs that break off."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+LOOP = "".join(f"Epoch {n}: loss {9 - n}.5\nval: {n}.5\n" for n in range(1, 8))
+OTHER_LOOP = "".join(f"{n} d={n}.5 g={n}.25\n" for n in range(1, 14))
+BELOW = "".join(
+    f"Epoch {n}/7\nTraining...\nAverage loss: 0.{n}\nModel saved\n" for n in range(1, 8)
+)
+BATCHES = "".join(
+    f"Epoch: {n:03}/007 | Batch 0000/0011 | Loss: 0.1\nEpoch: {n:03}/007 | Batch 0010/0011 | "
+    f"Loss: 0.2\nTime elapsed: {n}.1 min\n"
+    for n in range(1, 8)
+)
+FROM_ZERO = "".join(f"Epoch {n}/7, loss: 0.{n}\n" for n in range(7)) + "a\nb\nc\nd\n"
+COUNTED = "".join(f"[{n}/50] d_loss: 0.{n}\n" for n in range(10, 51, 10)) + 7 * "sample\n"
+FAILED = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\nKeyError: 1\n'
+REPORT = (
+    "              precision    recall  f1-score   support\n\n           0       0.90      0.80  "
+    "    0.85        10\n           1       0.70      0.60      0.65        10\n\n    accuracy     "
+    "                      0.75        20\n   macro avg       0.80      0.70      0.75        20\n"
+)
+
+AT_ITS_END = [
+    *("Total Training Time: 4.15 min", "Execution time: 1933.9 seconds", "Total time elapsed: 3s"),
+    *("Training for 2 epochs and 512 batch size took 129.3 seconds\nModel saved", "Model saved!"),
+    *("Saved model to disk", "Saving test.predicted results to ../results/test.json"),
+    *("The final model was saved to m.h5", "Predictions written to out.csv", "Plots saved in figs"),
+    *("Accuracy of the network on the test images: 97.45%", "Overall F1: 0.81", "Final MSE = 0.02"),
+    *("Confusion Matrix:\n[[8 6]\n [0 0]]", "Test set results\n" + REPORT, REPORT),
+    *("Done with model training!", "Finished evaluating the model", "Finished in 31.2s", "Bye!"),
+    *(
+        "[worker 1] D Session closed.\n[worker 1] D Server stopped.",
+        "worker exiting.",
+        "Exiting normally",
+    ),
+    *("44/44 models fit successfully.", "Converted 344 variables to const ops."),
+    *("Command ran successfully sleep for ever.", "END"),
+]
+NOT_AT_ITS_END = [
+    *("Model saved at epoch 7", "Saved best model", "Saved checkpoint model-7", "val: 8.5"),
+    *("Final pre-training loss: 0.06\nStarting Chain: 200 Samples", "Loading test set took 3 s"),
+    *("Total time will be 4 h", "No data left. Exiting", "0/44 models fit successfully."),
+    *("Model saved\nlog - INFO - Training the model again", "Test set has 100 images"),
+    *("Training time limit: 3 h", "Evaluating the model"),
+]
+
+
+def cause(text: str) -> str:
+    found = findings(Ending(parse(text)))
+    return found[0].cause if found else "unknown"
+
+
+@pytest.mark.parametrize("loop", [LOOP, OTHER_LOOP], ids=["epochs", "own"])
+@pytest.mark.parametrize("words", AT_ITS_END)
+def test_last_words_below_a_loop(words: str, loop: str) -> None:
+    assert cause(f"{loop}{words}\n") == "completed_normally"
+    assert cause(f"{loop}{words}\n{loop}Epoch 8: loss 7.0\n{FAILED}") == "user_code_error"
+
+
+@pytest.mark.parametrize("words", NOT_AT_ITS_END)
+def test_words_of_a_training_that_goes_on(words: str) -> None:
+    assert cause(f"{LOOP}{words}\n") == "unknown"
+
+
+@pytest.mark.parametrize("words", ["Model saved", "Total Training Time: 4.15 min", "Bye!"])
+def test_what_is_said_in_each_epoch_or_after_an_error_is_no_end(words: str) -> None:
+    loop = "".join(f"Epoch {n}: loss {9 - n}.5\n{words}\n" for n in range(1, 8))
+    assert cause(loop) == "unknown"
+    assert cause(f"{LOOP}{FAILED}{words}\n") == "user_code_error"
+    assert cause(f"{LOOP.replace(':', '/20:')}{words}\n") == "unknown"
+
+
+@pytest.mark.parametrize(
+    "text", [BELOW, BATCHES, FROM_ZERO, COUNTED, BELOW.replace("Epoch", "EPOCH")]
+)
+def test_a_counter_that_has_reached_its_total(text: str) -> None:
+    assert cause(text) == "completed_normally"
+    *lines, last = text.splitlines()
+    last_of_all = {"sample": "[50/50]", "d": "Epoch 6/7"}.get(last, last)
+    at = max(index for index, line in enumerate(text.splitlines()) if last_of_all in line)
+    assert cause("\n".join(lines[:at])) == "unknown"
+
+
+def test_a_bar_that_is_drawn_counts_something_inside() -> None:
+    bars = "".join(f"Loading: 100%|███| {n}/5 [00:01<00:00, 1it/s]\n" for n in range(1, 6))
+    assert cause("a\nb\nc\nd\ne\nf\n" + bars) == "unknown"
+
+
+def test_a_later_run_of_files_survives_an_error() -> None:
+    files = "".join(f"Finished {n}/8 files\n" for n in range(8))
+    assert cause(FAILED + files) == "unknown"
