@@ -66,3 +66,12 @@ def test_a_cut_of_an_older_version_changes_nothing(registry: VariableRegistry) -
     seeds = private.global_seeds()
     global_seeds.make(private, saved)  # type: ignore[arg-type]
     assert private.global_seeds() is seeds
+
+
+def test_one_that_is_no_variable_of_this_process_alone_is_left(registry: VariableRegistry) -> None:
+    keras.random.normal(())
+    registry.__init__()  # type: ignore[misc]
+    saved, seeds = Saved(registry), private.global_seeds()
+    assert saved.state["fit"]["global_seeds"] is None
+    global_seeds.make(private, saved)  # type: ignore[arg-type]
+    assert private.global_seeds() is seeds

@@ -12,10 +12,13 @@ from pitstop.tensorflow.variables import REGISTRY, saved_variables
 _NONE = -1
 
 
-def number(names: Any) -> int:
-    """Its number among the variables; `names`: the private names of the package of Keras."""
+def number(names: Any) -> int | None:
+    """Its number among the variables, None where it has none, as one of several replicas.
+
+    `names`: the private names of the package of Keras.
+    """
     seeds = names.global_seeds()
-    return _NONE if seeds is None else REGISTRY.indices().get(id(names.value_of(seeds)), _NONE)
+    return _NONE if seeds is None else REGISTRY.indices().get(id(names.value_of(seeds)))
 
 
 def make(names: Any, saved: SavedState) -> None:
