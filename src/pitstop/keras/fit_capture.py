@@ -9,8 +9,7 @@ from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
-from pitstop.keras import fit_outputs, fit_state, global_seeds
-from pitstop.keras.packages import private_of
+from pitstop.keras import fit_outputs, fit_state
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -89,7 +88,6 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
             "traced": run.traced.capture(),
             "draws": run.traced.draws_so_far(),
             "inputs": run.traced.inputs(),
-            "global_seeds": global_seeds.number(private_of(run.model)),
             "input": input_json,
             "validation": validation_json,
         },

@@ -59,18 +59,9 @@ class FitRun:
         self.raised: dict[str, Any] | None = None
         self.model = model
         self._private = private_of(model)
-        epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.arguments = arguments  # those of the call, the model among them
         self.callbacks: Any = None
-        is_partly_read = bool(arguments.get("validation_steps"))
-        data = arguments.get("validation_data")
-        # the data that `fit` validates with
-        self.validation = ValidationInput(
-            *(data, epochs),
-            is_shared=is_partly_read or bool(self._read_by_callbacks()),
-            is_partly_read=is_partly_read,
-            skips_bad_records=session.settings.skips_bad_records,
-        )
+        self.validation = self._validation_input()
         self.position = FitPosition(beginning.index, step)  # where it stands
         self.numbers = StepNumbers()  # what the last training step returned
         # callbacks that do not act, by class; of a step that runs layer by layer only
@@ -96,6 +87,18 @@ class FitRun:
         self.random_before: dict[str, Any] = {}
         self._boundary = StepBoundary(session)
         self._vitals = FitVitals(session.vitals)
+
+    def _validation_input(self) -> ValidationInput:
+        """The data that `fit` validates with."""
+        given = self.arguments
+        is_partly_read = bool(given.get("validation_steps"))
+        return ValidationInput(
+            given.get("validation_data"),
+            given.get("epochs", 1) - given.get("initial_epoch", 0),
+            is_shared=is_partly_read or bool(self._read_by_callbacks()),
+            is_partly_read=is_partly_read,
+            skips_bad_records=self.session.settings.skips_bad_records,
+        )
 
     def begin(self) -> None:
         self.look_for_streams()

@@ -7,7 +7,8 @@ from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Notice
-from pitstop.keras import callback_nodes, open_files, step_numbers, tensorboard
+from pitstop.keras import callback_nodes, global_seeds, open_files, step_numbers, tensorboard
+from pitstop.keras.packages import private_of
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "trackers": trackers.capture(),
         "data": run.data,
         "steps_seen": run.epoch_iterator._steps_seen,
+        "global_seeds": global_seeds.number(private_of(run.model)),
         "num_batches": run.epoch_iterator._num_batches,
         "logs": encoder.encode(step_numbers.plain(run.numbers.logs)),
     }
