@@ -228,3 +228,11 @@ def test_status_and_ls_tell_of_loss_and_the_best_epoch(capsys: pytest.CaptureFix
     assert (found["epoch"], found["best_epoch"]) == (2, 2)
     assert "val_loss 0.5 in epoch 2" in _call(capsys, "status")[1]
     assert "val_loss 0.5" in _call(capsys, "ls")[1]
+    # Without a terminal it is shown once.
+    code, text = _call(capsys, "ls", "--watch")
+    assert (code, "0.75" in text) == (0, True)
+
+
+def test_ls_watches_no_url(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = _call(capsys, "ls", "file:///mirror", "--watch")
+    assert (code, "--watch" in text) == (2, True)

@@ -22,12 +22,20 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 @click.command()
 @click.argument("folder", type=PLACE, default=RUNS)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list with one object per run.")
+@click.option("--watch", "live", is_flag=True, help="Show them live, as `pitstop watch` does.")
 @click.pass_context
-def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
+def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool, live: bool) -> None:
     """List the runs under FOLDER (default: runs/).
 
     FOLDER can also be a URL, or the name of a script, to list the runs of this script.
     """
+    if live:
+        from pitstop.cli.watch import watch  # noqa: PLC0415 - only then: it takes 0.2 s
+
+        if as_json or not isinstance(folder, Path):
+            raise click.UsageError("--watch shows runs of this machine in a terminal.")
+        context.invoke(watch, run=folder)
+        return
     found = list(_statuses(context, folder))
     if as_json:
         tell_json([counted(status) for status in found])

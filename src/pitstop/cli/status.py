@@ -69,7 +69,7 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("step", _position(status)),
         ("rate", rate_text(status)),
         ("progress", _progress(status)),
-        ("loss", "" if status.loss is None else f"{status.loss}"),
+        ("loss", f"{status.loss:.6g}" if isinstance(status.loss, float) else status.loss or ""),
         ("best", _best(status)),
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
