@@ -85,6 +85,25 @@ def test_what_it_has_not_seen_has_no_row() -> None:
     assert not rows["forecast"]
 
 
+def test_each_task_of_a_cluster_has_a_row() -> None:
+    chief = {"task": "chief 0", "host": "a_1", "state": "running", "phase": "train", "step": 12}
+    worker = {"task": "worker 0", "host": "b", "state": "lost", "phase": "", "step": None}
+    status = Status("running", leader="chief 0", members=[chief, worker])
+    assert describe(status)[-3:] == [
+        ("cluster", "led by chief 0"),
+        ("", "chief 0: running (train, step 12, a_1)"),
+        ("", "worker 0: lost (b)"),
+    ]
+    # So does that of the leader itself.
+    assert describe(replace(status, leader=""))[-3:] == describe(status)[-3:]
+
+
+def test_a_leader_that_does_not_answer_has_a_row() -> None:
+    row = {"task": "chief 0", "host": "", "state": "no_answer", "phase": "", "step": None}
+    status = Status("running", members=[row])
+    assert describe(status)[-2:] == [("cluster", "led by chief 0"), ("", "chief 0: no answer")]
+
+
 def test_a_damaged_member_hides_no_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

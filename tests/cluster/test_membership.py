@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +22,9 @@ from pitstop.cluster.messages import (
     EndReport,
     JoinRequest,
     Release,
+    RowsRequest,
     StopProposal,
+    TaskRow,
 )
 from pitstop.cluster.network_thread import (
     Happening,
@@ -44,7 +47,7 @@ from pitstop.events import (
     StopRequested,
 )
 from pitstop.exit_codes import EXIT_STOPPED
-from pitstop.link.messages import Message
+from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal
 
 CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
 SHAPE = {"chief": 1, "ps": 1, "worker": 1}
@@ -100,6 +103,70 @@ def join(network: PlayedNetwork, leader: Leading, *tasks: Task) -> None:
         request = JoinRequest(PROTOCOL, str(task), SHAPE, "1", "host", 7)
         network.coming += [Heard(task, request), Heard(task, SERVING)]
         assert leader.heard() == (MemberJoined(str(task), "host", 7),)
+
+
+def test_a_member_gets_a_row_of_each_task_from_its_leader(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER, PS)
+    leader.tick(BEAT)
+    network.sent.clear()
+    network.coming.append(Heard(WORKER, RowsRequest()))
+    assert leader.heard() == ()
+    rows = [each for each in network.sent if isinstance(each, TaskRow)]
+    assert [(row.task, row.state, row.phase, row.step, row.more) for row in rows] == [
+        ("chief 0", "running", "train", 3, 2),
+        ("ps 0", "running", "server", None, 1),
+        ("worker 0", "running", "server", None, 0),
+    ]
+    member = following(network)
+    assert [(row.task, row.state) for row in member.rows] == [("chief 0", "no_answer")]
+    network.coming += [Heard(CHIEF, BEAT), *(Heard(CHIEF, row) for row in rows[:2])]
+    member.heard()
+    assert member.rows == ()
+    network.coming.append(Heard(CHIEF, rows[2]))
+    assert member.heard() == ()
+    assert member.rows == tuple(rows)
+
+
+def test_rows_that_a_lost_connection_cut_off_are_no_part_of_later_ones(
+    network: PlayedNetwork,
+) -> None:
+    member = following(network)
+    rest = TaskRow("chief 0", "host", "running", "train", 4)
+    cut_off = (Heard(CHIEF, BEAT), Heard(CHIEF, replace(rest, more=1)), Parted(CHIEF))
+    network.coming += [*cut_off, Heard(CHIEF, BEAT), Heard(CHIEF, rest)]
+    member.heard()
+    assert member.rows == (rest,)
+
+
+def test_a_checkpoint_that_a_member_is_asked_for_is_saved_by_its_leader(
+    network: PlayedNetwork,
+) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER)
+    network.coming.append(Heard(WORKER, ClientRequest("checkpoint", "best")))
+    assert leader.heard() == ()
+    [request] = leader.handed_on
+    assert request.name == "best"
+    request.tell(CheckpointAnswer("00000007", 7))
+    assert (network.sent_to[-1], network.sent[-1]) == (WORKER, CheckpointAnswer("00000007", 7))
+    member = following(network)
+    network.coming += [Heard(CHIEF, BEAT), Heard(CHIEF, CheckpointAnswer("00000007", 7))]
+    network.coming += [Heard(CHIEF, Refusal("no.")), Parted(CHIEF)]
+    member.heard()
+    assert list(member.handed_on) == [
+        CheckpointAnswer("00000007", 7, by="chief 0"),
+        Refusal("chief 0: no."),
+        Refusal("The connection to chief 0 was closed."),
+    ]
+
+
+def test_a_member_may_hand_on_nothing_else(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER)
+    network.coming.append(Heard(WORKER, ClientRequest("stop", now=True)))
+    assert leader.heard() == ()
+    assert not leader.handed_on
 
 
 def test_a_leader_hears_who_joins_asks_and_ends(network: PlayedNetwork) -> None:

@@ -36,7 +36,9 @@ def checkpoint(run: Path | None, *, name: str | None) -> None:
         later = f"{folder.path} will be saved at the end of the current step."
         saved = live.checkpoint(name or "", lambda: say(later))
         of_all = live.status().common_step is not None
-    path = folder.checkpoints / saved.checkpoint
+    path = f"{folder.checkpoints / saved.checkpoint}"
+    if saved.by:
+        path = f"{saved.checkpoint} of {saved.by}, which saves for this task"
     called = f", named {name}" if name else ""
     everywhere = "; all members saved it" if of_all else ""
     tell(f"saved step {saved.step} as {path}{called}{everywhere}")

@@ -10,6 +10,7 @@ from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.durations import duration
+from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import GangFolder, task_name
 from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
@@ -57,7 +58,7 @@ def _show_members(gang: GangFolder, *, as_json: bool) -> None:
 
 def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:
     if not isinstance(run, RemotePlace):
-        return status_of(find_run(run))
+        return status_of(find_run(run), of_all=True)
     return replace(stored_status(open_existing(fetched(context, run))), run_dir=run.url)
 
 
@@ -77,14 +78,25 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("input", "" if share is None else f"{share:.0%} of step time spent waiting for it"),
         ("forecast", "; ".join(status.forecasts)),
         ("attempt", _attempt(status)),
-        ("cluster", _cluster(status)),
+        *_cluster(status),
     ]
 
 
-def _cluster(status: Status) -> str:
+def _cluster(status: Status) -> list[tuple[str, str]]:
+    """Who leads it, and a row for each task."""
     rows = [row for row in status.members if isinstance(row, dict)]
-    members = [f"{row['task']} {row['state']}" for row in rows]
-    return f"led by {status.leader}" if status.leader else ", ".join(members)
+    leader = status.leader or next((str(row["task"]) for row in rows), "")
+    return [
+        ("cluster", f"led by {leader}" if leader else ""),
+        *(("", _task(row)) for row in rows),
+    ]
+
+
+def _task(row: dict[str, JsonValue]) -> str:
+    step = f"step {row['step']}" if row["step"] else ""  # 0 also of a server, which takes none
+    details = ", ".join(filter(None, (f"{row['phase']}".replace("_", " "), step, f"{row['host']}")))
+    text = f"{row['task']}: {row['state']}".replace("_", " ")
+    return f"{text} ({details})" if details else text
 
 
 def _best(status: Status) -> str:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from pitstop import __version__
 from pitstop.cluster import roster, secret
 from pitstop.cluster.gang import LeaderProgress
-from pitstop.cluster.leading import Following, GangLeading, Leading
+from pitstop.cluster.leading import Following, GangLeading, Leading, MemberRequest
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release, ToLeader, ToMember
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
-from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember
+from pitstop.cluster.roster import LEASE_SECONDS
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
+from pitstop.link.messages import CheckpointAnswer, Refusal
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 LINGER_VARIABLE = "PITSTOP_CLUSTER_LINGER"
@@ -49,7 +50,9 @@ class ClusterLink:
 
     @property
     def members(self) -> list[JsonValue]:
-        return [_row(each) for each in self.leads.members] if self.leads else []
+        """A row of each task; of a member, what its leader has said a moment ago."""
+        rows = [vars(row) for row in self.part.rows] if self.part else []
+        return [{name: row[name] for name in row if name != "more"} for row in rows]
 
     @property
     def follows(self) -> Following | None:
@@ -88,6 +91,11 @@ class ClusterLink:
             self.part.propose_stop(reason)
         elif self.part is not None:
             self.part.gang.ask_stop(reason, progress)
+
+    def handed_on(self) -> Iterator[MemberRequest | CheckpointAnswer | Refusal]:
+        """What members were asked for, or what the leader answers to that."""
+        while self.part is not None and self.part.handed_on:
+            yield self.part.handed_on.popleft()
 
     def heard(self) -> tuple[Event, ...]:
         return self.part.heard() if self.part else ()
@@ -171,15 +179,3 @@ class ClusterLink:
             return float(text or otherwise)
         except ValueError:
             raise ValueError(f"{variable}={text} is not a number of seconds") from None
-
-
-def _row(member: ClusterMember) -> JsonValue:
-    ended, beat = member.end, member.beat
-    state = "lost" if member.lost else ended.state if ended else beat.state
-    return {
-        "task": str(member.task),
-        "host": member.host,
-        "state": state,
-        "phase": "" if ended or member.lost else beat.phase,
-        "step": beat.step,
-    }

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+import socket
 import time
 from collections import deque
 from dataclasses import replace
@@ -15,10 +16,13 @@ from pitstop.cluster.roster import BeatLease, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
+from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal
 from pitstop.machine.own_process import is_there
+from pitstop.record import Frozen
 
 TROUBLE = "cluster_member"
 LEADER_TROUBLE = "cluster_leader"
+_ROWS_SECONDS = 1.0  # for which rows of all tasks are shown
 _FOUND_SECONDS = 1.5  # for a member that looks for its leader, see `network_thread`, to join
 
 
@@ -80,8 +84,19 @@ class GangLeading:
                 self._server.send(task, order)
 
 
+class MemberRequest(Frozen):
+    """A member was asked for a checkpoint of this name, and hands that on to its leader."""
+
+    task: Task
+    name: str
+    server: LeaderServer
+
+    def tell(self, message: Message) -> None:
+        self.server.send(self.task, message)
+
+
 class Leading:
-    """The members of the cluster, as its leader sees them."""
+    """The members of the cluster, as its leader sees them; `handed_on`: what they were asked."""
 
     def __init__(self, server: LeaderServer, lease_seconds: float, gang: GangLeading) -> None:
         self.gang = gang
@@ -89,7 +104,9 @@ class Leading:
         self.tell_gang = gang.hear_own
         self._server = server
         self._lease_seconds = lease_seconds
+        self.handed_on: deque[MemberRequest] = deque()
         self._members: dict[Task, ClusterMember] = {}
+        self._own_beat = messages.Beat("starting", "starting")
         self._beat_at_seconds = 0.0
         self._found_at_seconds = time.monotonic() + _FOUND_SECONDS
         self.fileno = server.fileno
@@ -101,6 +118,14 @@ class Leading:
         return tuple(member for _, member in sorted(self._members.items()))
 
     @property
+    def rows(self) -> tuple[messages.TaskRow, ...]:
+        """Of all tasks that have joined, this run's first."""
+        own = self._own_beat
+        task, host = str(self.gang.own), socket.gethostname()
+        first = messages.TaskRow(task, host, own.state, own.phase, own.step)
+        return (first, *(member.row for member in self.members))
+
+    @property
     def _live(self) -> tuple[ClusterMember, ...]:
         return tuple(member for member in self._members.values() if member.is_live)
 
@@ -109,6 +134,7 @@ class Leading:
 
     def tick(self, beat: messages.Beat) -> tuple[Event, ...]:
         now = time.monotonic()
+        self._own_beat = beat
         self.gang.beat(self.gang.own, beat)
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + roster.BEAT_SECONDS
@@ -167,8 +193,6 @@ class Leading:
                 return self._joined(request)
             case Heard(task, messages.StopProposal() as proposal):
                 return stop_request(task, proposal)
-            case Heard(task, message) if isinstance(message, messages.ToLeader):
-                self.gang.hear(task, message)
             case Heard(task, messages.Beat() | messages.EndReport() as message):
                 before = self._members[task]
                 member = before.heard(message, time.monotonic())
@@ -178,7 +202,19 @@ class Leading:
                 self.gang.beat(task, message)
                 if before.beat.serves and not message.serves and message.state == "starting":
                     return events.MemberRestarted(str(task), before.host)
+            case Heard(task, message):
+                self._on_request(task, message)
         return None
+
+    def _on_request(self, task: Task, message: Message) -> None:
+        match message:
+            case messages.ToLeader():
+                self.gang.hear(task, message)
+            case messages.RowsRequest():
+                for more, row in zip(reversed(range(len(self.rows))), self.rows, strict=True):
+                    self._server.send(task, replace(row, more=more))
+            case ClientRequest("checkpoint", name):
+                self.handed_on.append(MemberRequest(task, name, self._server))
 
     def _joined(self, request: messages.JoinRequest) -> Event:
         task = Task.parse(request.task)
@@ -210,6 +246,7 @@ class Following:
     """The leader, as another member sees it; `connected`: it hears what this member says.
 
     `completed_at_seconds`: when that was heard first, by a monotonic clock.
+    `handed_on`: its answers to what this member was asked.
     """
 
     def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
@@ -219,6 +256,10 @@ class Following:
         self._lease: BeatLease | None = None
         self._began_seconds = time.monotonic()
         self.orders: deque[messages.ToMember] = deque()
+        self.handed_on: deque[CheckpointAnswer | Refusal] = deque()
+        self._rows: tuple[messages.TaskRow, ...] = ()
+        self._rows_at_seconds = -math.inf
+        self._coming: list[messages.TaskRow] = []
         self.connected = False
         self.completed_at_seconds = math.inf
         self._released = False
@@ -262,6 +303,17 @@ class Following:
     def propose_stop(self, reason: str) -> None:
         self._client.send(self.leader, messages.StopProposal(reason))
 
+    @property
+    def rows(self) -> tuple[messages.TaskRow, ...]:
+        """Of all tasks, as the leader has said a moment ago; empty if it has not yet."""
+        if not self.connected:
+            return (messages.TaskRow(str(self.leader), "", roster.NO_ANSWER, ""),)
+        is_new = time.monotonic() - self._rows_at_seconds < _ROWS_SECONDS
+        return self._rows if is_new else ()
+
+    def ask(self, request: messages.RowsRequest | ClientRequest) -> None:
+        self._client.send(self.leader, request)
+
     def tell_gang(self, message: messages.ToLeader) -> None:
         self._client.send(self.leader, message)
 
@@ -274,6 +326,8 @@ class Following:
                 return events.Notice(LEADER_TROUBLE, f"The leader of the cluster: {reason}.")
             case Parted() if self._lease is not None:
                 self.connected = False
+                self._coming = []
+                self.handed_on.append(Refusal(f"The connection to {self.leader} was closed."))
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, messages.Beat() as beat):
                 before, self.connected, now = self.connected, True, time.monotonic()
@@ -284,10 +338,24 @@ class Following:
                     if before:
                         return events.MemberEnded(str(self.leader), "", beat.state)
                 return None if before else events.LeaderFound(str(self.leader))
-            case Heard(_, message) if isinstance(message, messages.ToMember):
-                self.orders.append(message)
             case Heard(_, messages.Release() as release):
                 self._released = True
                 words = (release.outcome, release.exit_code, release.reason)
                 return events.MemberReleased(str(self.leader), *words)
+            case Heard(_, message):
+                self._on_answer(message)
         return None
+
+    def _on_answer(self, message: Message) -> None:
+        match message:
+            case messages.ToMember():
+                self.orders.append(message)
+            case messages.TaskRow():
+                self._coming.append(message)
+                if not message.more:
+                    self._rows, self._coming = tuple(self._coming), []
+                    self._rows_at_seconds = time.monotonic()
+            case CheckpointAnswer():
+                self.handed_on.append(replace(message, by=str(self.leader)))
+            case Refusal(reason):
+                self.handed_on.append(Refusal(f"{self.leader}: {reason}"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pitstop.link.messages import Count, Message
 
-PROTOCOL = 4
+PROTOCOL = 5
 
 
 class JoinRequest(Message):
@@ -60,6 +60,21 @@ class EndReport(Message):
 
     state: str
     exit_code: Count
+
+
+class RowsRequest(Message):
+    """To the leader: a command asks this member for a row of each task."""
+
+
+class TaskRow(Message):
+    """To a member that asked, one of several: a task that has joined; `more` rows follow."""
+
+    task: str
+    host: str
+    state: str
+    phase: str
+    step: Count | None = None
+    more: Count = 0
 
 
 # -- of members that train together, see `gang` -----------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
+from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, TaskRow
 from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
 from pitstop.record import Frozen
 
@@ -14,6 +14,8 @@ PARTED_SECONDS = 2.0  # the same after its connection has closed: a living one r
 
 SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
+NO_ANSWER = "no_answer"
+"""The state of a leader that cannot be reached."""
 WAS_SUSPENDED = "its process was suspended"
 
 
@@ -75,6 +77,13 @@ class ClusterMember(Frozen):
     @property
     def is_live(self) -> bool:
         return self.end is None and not self.lost
+
+    @property
+    def row(self) -> TaskRow:
+        ended, beat = self.end, self.beat
+        state = "lost" if self.lost else ended.state if ended else beat.state
+        phase = beat.phase if self.is_live else ""
+        return TaskRow(str(self.task), self.host, state, phase, beat.step)
 
     @property
     def works(self) -> bool:

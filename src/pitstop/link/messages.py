@@ -177,6 +177,7 @@ class ClientRequest(Message):
     source: str = ""  # "script" when a script asks for its own stop
     reason: str = ""  # of a stop, in the user's words
     now: bool = False  # the stop does not wait for a step boundary
+    of_all: bool = False  # the status is to have a row of each task of the cluster
 
 
 class StatusAnswer(Message):
@@ -186,10 +187,14 @@ class StatusAnswer(Message):
 
 
 class CheckpointAnswer(Message):
-    """Its answer: the checkpoint that was asked for is on disk."""
+    """Its answer: the checkpoint that was asked for is on disk.
+
+    `by`: the task that saved it, where that is another one.
+    """
 
     checkpoint: FolderName
     step: Count
+    by: str = ""
 
 
 class RoleReport(Message):

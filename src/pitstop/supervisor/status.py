@@ -38,7 +38,7 @@ class Status(Frozen):
         on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
         silent_seconds: time without progress; from `patience_seconds` on it is a standstill.
         common_step: step of the newest checkpoint that all members have which train together.
-        members: of the cluster that this run leads: task, host, state, phase and step of each.
+        members: tasks of its cluster that have joined: task, host, state, phase and step of each.
     """
 
     state: str  # starting, running, stopping, stopped, completed, failed or suspended

@@ -9,10 +9,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pitstop.cluster.leading import MemberRequest
+from pitstop.cluster.spec import Task
 from pitstop.events import (
     WAITS_FOR_OTHERS,
     Event,
@@ -27,15 +29,28 @@ from pitstop.events import (
     TrainingStalled,
 )
 from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.messages import CheckpointAnswer, Message, Refusal
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.attempt import membership
 from pitstop.supervisor.attempt.membership import Membership
-from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
+from pitstop.supervisor.control.requests import BY_LEADER, RequestDesk
+from pitstop.supervisor.lifecycle.occurrences import CheckpointAsked, Occurrence, StopAsked
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from tests.integration.supervisor import launch
 
+WORKER = Task("worker", 0)
 GONE = 2**22 + 1  # above the largest process id
+
+
+class Told:
+    """Stands for the network: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Task, Message]] = []
+
+    def send(self, task: Task, message: Message) -> None:
+        self.sent.append((task, message))
 
 
 class Run:
@@ -43,6 +58,7 @@ class Run:
 
     def __init__(self, beacon: Beacon, role: RoleTaken | None) -> None:
         self.said: list[Event] = []
+        self.asked: list[Any] = []
         self.tasks: dict[int, str] = {}
         self.trainer_pid = 7
         self.cluster: Any = SimpleNamespace(
@@ -51,6 +67,7 @@ class Run:
             is_awaited=False,
             lease_seconds=0.0,
             tick=self._take,
+            handed_on=self._take_asked,
             has_workers=True,
             leader="chief 0",
             over_seconds=-math.inf,
@@ -68,13 +85,17 @@ class Run:
         said, self.said = self.said, []
         return said
 
-    def part(self, *, launched: bool) -> Membership:
+    def _take_asked(self) -> list[Any]:
+        asked, self.asked = self.asked, []
+        return asked
+
+    def part(self, *, launched: bool, desk: Any = None) -> Membership:
         tasks, left = self.tasks, SimpleNamespace(left_at=None, pid=self.trainer_pid)
         nobody: Any = SimpleNamespace(
             awaits_release=lambda _: False, watched_pid=0, tasks=tasks, slot=left
         )
         self.resources.plan = SimpleNamespace(request=SimpleNamespace(launcher_pid=int(launched)))
-        return Membership(self.resources, nobody, nobody)
+        return Membership(self.resources, desk or nobody, nobody)
 
 
 @pytest.fixture
@@ -115,6 +136,25 @@ def test_a_chief_that_waits_for_a_lost_worker_is_ended(chief: Run, *, launched: 
 def test_a_worker_that_is_back_or_done_is_not_waited_for(chief: Run, said: list[Event]) -> None:
     chief.said = said
     assert ended(chief.part(launched=True)) == []
+
+
+def test_a_leader_saves_what_a_member_was_asked_for(chief: Run) -> None:
+    desk, told = RequestDesk(), cast(Any, Told())
+    chief.resources.catalog = SimpleNamespace(
+        manifests=lambda: [SimpleNamespace(info=SimpleNamespace(name="taken"))]
+    )
+    chief.asked = [MemberRequest(WORKER, name, told) for name in ("", "taken", "new")]
+    asked = chief.part(launched=True, desk=desk).tick()
+    assert [each.name for each in asked if isinstance(each, CheckpointAsked)] == ["", "new"]
+    assert told.sent == [(WORKER, Refusal("A checkpoint already has the name taken."))]
+
+
+def test_what_the_leader_answers_is_told_to_those_who_wait(chief: Run) -> None:
+    desk, told = RequestDesk(), cast(Any, Told())
+    desk.await_checkpoint(CheckpointAsked(MemberRequest(WORKER, "", told), ""), BY_LEADER)
+    chief.asked = [CheckpointAnswer("00000007", 7, by="chief 0")]
+    assert list(chief.part(launched=True, desk=desk).tick()) == []
+    assert told.sent == [(WORKER, CheckpointAnswer("00000007", 7, by="chief 0"))]
 
 
 def test_a_chief_that_does_something_else_is_left_alone(chief: Run) -> None:

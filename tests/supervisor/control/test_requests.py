@@ -16,9 +16,15 @@ from pitstop.events import (
     RoleTaken,
     StopRequested,
 )
-from pitstop.link.messages import ClientRequest, Refusal, ReleaseAnswer, RoleReport
+from pitstop.link.messages import (
+    CheckpointAnswer,
+    ClientRequest,
+    Refusal,
+    ReleaseAnswer,
+    RoleReport,
+)
 from pitstop.link.wire import Connection, pair
-from pitstop.supervisor.control.requests import RequestDesk
+from pitstop.supervisor.control.requests import BY_LEADER, RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import (
     CheckpointAsked,
     RoleAsked,
@@ -134,13 +140,30 @@ def test_a_member_that_saves_nothing_says_who_does(ends: Ends) -> None:
     assert "In this cluster, chief 0 saves." in body_of(ends[1].receive())["reason"]
 
 
+def test_a_checkpoint_of_the_leader_answers_those_who_wait_for_it(ends: Ends) -> None:
+    desk = _Desk(step=BY_LEADER)
+    desk.ask(ends[0], ClientRequest("checkpoint", name="best"))
+    desk.recorded(_committed(9, "best"))
+    desk.leader_answered(CheckpointAnswer("00000007", 7, by="chief 0"))
+    answer = body_of(ends[1].receive())
+    assert (answer["checkpoint"], answer["step"], answer["by"]) == ("00000007", 7, "chief 0")
+
+
+def test_an_answer_of_the_leader_is_not_for_those_who_wait_for_this_run(ends: Ends) -> None:
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest("checkpoint"))
+    desk.leader_answered(Refusal("chief 0: no."))
+    desk.recorded(_committed(7))
+    assert body_of(ends[1].receive())["step"] == 7
+
+
 def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk = _Desk()
     desk.ask(ends[0], ClientRequest(command="checkpoint"))
     desk.recorded(_committed(6))
     desk.recorded(_committed(8))
     desk.recorded(_committed(9))
-    assert body_of(ends[1].receive()) == {"checkpoint": "00000008", "step": 8}
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000008", "step": 8, "by": ""}
 
 
 def test_a_checkpoint_of_all_members_is_answered_when_all_have_it(ends: Ends) -> None:
@@ -149,7 +172,7 @@ def test_a_checkpoint_of_all_members_is_answered_when_all_have_it(ends: Ends) ->
     desk.recorded(_committed(9, "mine"))
     desk.recorded(GangSaved("a-2", 8, "00000008"))
     desk.recorded(GangSaved("a-2", 9, "00000009", "mine"))
-    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9, "by": ""}
 
 
 def test_a_release_of_one_process_leaves_the_others_waiting(ends: Ends) -> None:
@@ -169,7 +192,7 @@ def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) ->
     assert desk.names == ["mine"]
     desk.recorded(_committed(8))
     desk.recorded(_committed(9, "mine"))
-    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9, "by": ""}
 
 
 def test_two_names_at_a_time_are_refused(ends: Ends) -> None:

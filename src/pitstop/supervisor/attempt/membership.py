@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from pitstop import events
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS
+from pitstop.cluster.leading import MemberRequest
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.roster import STORES, SUSPENDED
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
+from pitstop.link.messages import Refusal
 from pitstop.machine import own_process
 from pitstop.machine.own_process import is_suspended, is_there
 from pitstop.record import Frozen
@@ -98,6 +100,7 @@ class Membership:
         if self._cluster.part is None:
             return
         yield from self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))
+        yield from self._hand_on()
         self._lost = self._lost or self._lost_here()
         until_seconds = self._workers_until_seconds
         if until_seconds is not None and (
@@ -111,6 +114,18 @@ class Membership:
             yield from self._end_without_leader()
             if self._resources.lifecycle.is_calm:
                 yield from self._tell(self._leader_wait.look())
+
+    def _hand_on(self) -> Iterator[Occurrence]:
+        """Checkpoints that members were asked for are saved here, or by the leader."""
+        for each in self._cluster.handed_on():
+            if not isinstance(each, MemberRequest):
+                self._desk.leader_answered(each)
+                continue
+            saved = self._resources.catalog.manifests() if each.name else ()
+            if any(each.name == manifest.info.name for manifest in saved):
+                each.tell(Refusal(f"A checkpoint already has the name {each.name}."))
+            else:
+                yield from self._desk.checkpoint_asked(each, each.name)
 
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""

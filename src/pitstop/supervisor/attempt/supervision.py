@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pitstop.cluster.messages import RowsRequest
 from pitstop.cluster.spec import ASSEMBLING
 from pitstop.events import Event, TrainerConnected
 from pitstop.link.beacon import Stop
-from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
+from pitstop.link.messages import ClientRequest, RestoreRequest, SnapshotReport, VitalsReport
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.gang import GangPart
@@ -18,7 +19,7 @@ from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
-from pitstop.supervisor.control.requests import ClientReception, RequestDesk
+from pitstop.supervisor.control.requests import BY_LEADER, ClientReception, RequestDesk
 from pitstop.supervisor.hangs.hang_monitor import HangMonitor
 from pitstop.supervisor.helpers.mirroring import Mirroring
 from pitstop.supervisor.helpers.restoring import Restoring
@@ -145,7 +146,7 @@ class Supervision:
 
     def handlers(self) -> Mapping[type, tuple[_Handler, ...]]:
         """By the kind of an occurrence, in the order in which they are called."""
-        desk, trainers = self._desk, self._trainers
+        trainers = self._trainers
         return {
             Trigger: (self._resources.lifecycle.feed,),
             occurrences.StopAsked: (self._stopping.asked,),
@@ -157,16 +158,8 @@ class Supervision:
                 self._membership.role_asked,
                 self._gang.role_asked,
             ),
-            occurrences.StatusAsked: (lambda asked: desk.tell_status(asked, self.status()),),
-            occurrences.CheckpointAsked: (
-                lambda asked: desk.await_checkpoint(
-                    asked,
-                    self._ask_checkpoint(asked.name),
-                    of_all=self._gang.is_formed,
-                    leader=self._resources.run.cluster.leader,
-                    by_script=self._resources.attempt_state.is_saved_by_script,
-                ),
-            ),
+            occurrences.StatusAsked: (self._status_asked,),
+            occurrences.CheckpointAsked: (self._checkpoint_asked,),
             occurrences.TrainingAsked: (trainers.training_asked,),
             occurrences.TrainerCameIn: (self._command.came_in, self._restoring.came_in),
             occurrences.TrainerLeft: (trainers.left, self._command.left),
@@ -290,6 +283,24 @@ class Supervision:
         self._command.main.resume(away_seconds)
         self._stopping.resumed(away_seconds)
         self._trainers.resumed(away_seconds)
+
+    def _status_asked(self, asked: occurrences.StatusAsked) -> None:
+        if asked.of_all and (leader := self._resources.run.cluster.follows):
+            leader.ask(RowsRequest())
+        self._desk.tell_status(asked, self.status())
+
+    def _checkpoint_asked(self, asked: occurrences.CheckpointAsked) -> None:
+        cluster, step = self._resources.run.cluster, self._ask_checkpoint(asked.name)
+        if step is None and cluster.follows:
+            cluster.follows.ask(ClientRequest("checkpoint", asked.name))
+            step = BY_LEADER
+        self._desk.await_checkpoint(
+            asked,
+            step,
+            of_all=self._gang.is_formed,
+            leader=str(cluster.awaited_leader or ""),
+            by_script=self._resources.attempt_state.is_saved_by_script,
+        )
 
     def _ask_checkpoint(self, name: str = "") -> int | None:
         step = None if self._gang.is_split else self._trainers.step_to_save

@@ -80,10 +80,19 @@ class LiveRun:
             )
         return live
 
-    def status(self) -> Status:
-        return Status.from_json(
-            self._ask(messages.ClientRequest("status"), messages.StatusAnswer).status
-        )
+    def status(self, *, of_all: bool = False) -> Status:
+        request = messages.ClientRequest("status", of_all=of_all)
+        return Status.from_json(self._ask(request, messages.StatusAnswer).status)
+
+    def status_of_all(self) -> Status:
+        """With a row of each task of the cluster, or of a leader that does not answer in time."""
+        give_up_at = time.monotonic() + ANSWER_SECONDS
+        while (now := self.status(of_all=True)).leader and not now.members:
+            if time.monotonic() > give_up_at:
+                silent = {"host": "", "state": NO_ANSWER, "phase": "", "step": None}
+                return replace(now, members=[{"task": now.leader, **silent}])
+            time.sleep(_POLL_SECONDS)
+        return now
 
     def suspended_trainer(self) -> int:
         now = self.status()
@@ -140,7 +149,8 @@ def _no_answer(pid: int) -> errors.NoAnswer:
     )
 
 
-def status_of(folder: RunFolder) -> Status:
+def status_of(folder: RunFolder, *, of_all: bool = False) -> Status:
+    """`of_all`: also of the other tasks of its cluster."""
     record = holder(folder)
     if record is None:
         return stored_status(folder)
@@ -151,7 +161,7 @@ def status_of(folder: RunFolder) -> Status:
         live = LiveRun.find(folder)
         if live is not None:
             with contextlib.closing(live), contextlib.suppress(errors.PeerClosed):
-                return live.status()
+                return live.status_of_all() if of_all else live.status()
     except errors.NoAnswer:
         return _held_status(folder, record, "running")
     if not is_locked(folder.lock):

@@ -20,6 +20,9 @@ _SAVED_BY_SCRIPT = "The script saves this training itself, now and then and when
 _GOES_ON = "The training continues."
 _BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
+BY_LEADER = 1 << 63
+"""The step of a checkpoint that another task saves, and no event of this run tells."""
+
 
 def _stop_request(connection: Connection, request: messages.ClientRequest) -> events.StopRequested:
     pid, uid = peer_of(connection)
@@ -55,7 +58,7 @@ class RequestDesk:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Connection, _Waiting] = {}
+        self._waiting: dict[occurrences.Asker, _Waiting] = {}
         self._servers: list[Connection] = []
         self._release: messages.ReleaseAnswer | None = None
         self._released_pid = 0  # 0 for all
@@ -66,7 +69,7 @@ class RequestDesk:
     ) -> tuple[occurrences.Occurrence, ...]:
         match request.command:
             case "status":
-                return (occurrences.StatusAsked(connection),)
+                return (occurrences.StatusAsked(connection, request.of_all),)
             case "stop":
                 asked = occurrences.StopAsked(_stop_request(connection, request))
                 return asked, occurrences.StatusAsked(connection)
@@ -74,14 +77,19 @@ class RequestDesk:
                 later = occurrences.StopAfterEpochAsked(_stop_request(connection, request))
                 return later, occurrences.StatusAsked(connection)
             case "checkpoint":
-                others = (each.name for each in self._waiting.values() if each.name)
-                if request.name and any(name != request.name for name in others):
-                    connection.tell(messages.Refusal(_BEING_NAMED))
-                    return ()
-                return (occurrences.CheckpointAsked(connection, request.name),)
+                return self.checkpoint_asked(connection, request.name)
             case other:
                 connection.tell(messages.Refusal(f"Unknown request for this version: {other!r}."))
                 return ()
+
+    def checkpoint_asked(
+        self, asker: occurrences.Asker, name: str
+    ) -> tuple[occurrences.Occurrence, ...]:
+        others = (each.name for each in self._waiting.values() if each.name)
+        if name and any(other != name for other in others):
+            asker.tell(messages.Refusal(_BEING_NAMED))
+            return ()
+        return (occurrences.CheckpointAsked(asker, name),)
 
     def take_role(
         self, connection: Connection, report: messages.RoleReport
@@ -118,6 +126,9 @@ class RequestDesk:
             asked.connection.tell(messages.Refusal(f"{reason}{saves}"))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
+
+    def leader_answered(self, answer: messages.CheckpointAnswer | messages.Refusal) -> None:
+        self._answer(answer, lambda waiting: waiting.step == BY_LEADER)
 
     def recorded(self, event: events.Event) -> None:
         if isinstance(event, events.CheckpointCommitted | events.GangSaved):

@@ -42,13 +42,22 @@ class RoleAsked(Told):
 
 
 class StatusAsked(Told):
+    """`of_all`: with a row of each task of the cluster, from its leader."""
+
     connection: Connection
+    of_all: bool = False
+
+
+class Asker(Protocol):
+    """A client, or a member of the cluster that hands on what a client asks."""
+
+    def tell(self, message: Message) -> None: ...
 
 
 class CheckpointAsked(Told):
     """A client waits for a checkpoint, with this name if it is not empty."""
 
-    connection: Connection
+    connection: Asker
     name: str
 
 
