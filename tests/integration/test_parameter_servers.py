@@ -115,6 +115,11 @@ def test_a_stop_saves_all_steps_and_new_servers_get_them(
     cluster = Launched(tmp_path, network, forked)
     started = cluster.start()
     cluster.until("schedules 90")
+    # Any member speaks for all: its leader saves, and knows of each task.
+    asked = launch.call(cluster.members, "checkpoint", "worker-0")
+    assert b"of chief 0, which saves" in asked.stdout, asked.stderr
+    rows = json.loads(launch.call(cluster.members, "status", "--json", "ps-0").stdout)["members"]
+    assert [row["task"] for row in rows] == ["chief 0", "ps 0", "ps 1", "worker 0", "worker 1"]
     assert launch.call(cluster.members, "stop", "ps-1").returncode == 0
     ended = launch.finish(started)
     assert ended.returncode == EXIT_STOPPED, ended.stderr
