@@ -46,7 +46,7 @@ def measure(ending: str, folder: Path) -> dict[str, float]:
     chief = folder / "members" / "chief-0"
     until_training(process)
     # A server calls its leader every two seconds at most until it is there.
-    while ending != "completed" and len(status_of(open_existing(chief)).members) < 2:
+    while ending != "completed" and len(status_of(open_existing(chief)).members) < 3:
         time.sleep(0.1)
     began = time.time()
     if ending == "stopped":
