@@ -96,3 +96,58 @@ def test_a_bar_that_is_drawn_counts_something_inside() -> None:
 def test_a_later_run_of_files_survives_an_error() -> None:
     files = "".join(f"Finished {n}/8 files\n" for n in range(8))
     assert cause(FAILED + files) == "unknown"
+
+
+ROUNDS = "".join(f"[{n}]\ttrain-err:0.{n}\tval-err:0.{n}\n" for n in range(20))
+STEPS = "".join(f"step: {n}, loss: 0.5\n\tacc: 0.{n}, time: 1.0\n" for n in range(201))
+TWICE = 2 * "".join(f"Epoch {n}: Train Loss 0.5\n" for n in range(200))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ROUNDS}Evaluation: {{'err': [0.1, 0.2]}}\n",
+        STEPS,
+        f"{TWICE}Node Epilog Script v0.3\n",
+        f"{STEPS}Share of the rest: 71.38% (7138 / 10000)\nWritten as usual.\n",
+    ],
+    ids=["result", "very_round", "twice", "share"],
+)
+def test_a_counter_that_has_reached_a_round_number(text: str) -> None:
+    assert cause(text) == "completed_normally"
+    assert findings(Ending(parse(text)))[0].confidence <= 0.6
+    assert cause(f"{text}{FAILED}") == "user_code_error"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROUNDS,
+        f"{ROUNDS}[20]\ttrain-err:0.1\tval-err:0.1\n[21]\ttrain-err:0.1\tval-err:0.1\nErr: 0.1\n",
+        f"{ROUNDS}Loading the next part\n",
+        f"{ROUNDS}Warning: the result is 0\n",
+        f"{ROUNDS}{ROUNDS}{ROUNDS}",
+        STEPS.rpartition("\tacc")[0],
+        f"{STEPS}step: 201, loss: 0.5\n",
+        ROUNDS.replace("]", "/30]") + "Evaluation: 0.1\n",
+        "".join(f"[{n}/3]\n" for n in range(1, 4)) + 4 * "loss 0.1\nspeed 2\n",
+    ],
+    ids=[
+        *("no_epilog", "beyond", "next_part", "warning", "inner", "half_a_round"),
+        *("one_more", "before_total", "another_loop"),
+    ],
+)
+def test_a_counter_that_may_go_on(text: str) -> None:
+    assert cause(text) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LOOP}EARLY STOP\n", "early_stopping_or_callback_stop"),
+        ("a\n==== 4 failed, 14 passed, 2 warnings in 71.41 seconds ====\n", "user_code_error"),
+        (f"{FAILED}[C App] received signal 15, stopping\n", "preempted_or_terminated"),
+    ],
+)
+def test_last_lines_of_other_programs(text: str, expected: str) -> None:
+    assert cause(text) == expected

@@ -139,7 +139,8 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
     sure = 0.92 if ending.exit_code == 0 else 0.7
     doubt = "its input was too short" if doubts else _left_early(ending)
     headline = f"It completed, unless {doubt}." if doubt else "It completed."
-    sure = min(sure, _DOUBTED) if doubt else sure
+    by_form = not ending.log.completions and ending.log.last_words
+    sure = min(sure, _DOUBTED) if doubt or (by_form and sure < 0.9) else sure
     return clues.hint("completed_normally", sure, Line(number, quote), headline)
 
 

@@ -19,7 +19,10 @@ _EPOCH = re.compile(
     r"\[?(?P<epoch>\d+)\]?"
     r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
 )
-_BAR = re.compile(r"(?:^|[\s|\[(:=])(?P<done>\d+)(?:\s?/\s?| of )(?P<total>\d+)(?=$|[\s\]),|\[])")
+_BAR = re.compile(
+    r"(?:^|(?<!\.\d\d% )(?<!\.\d% )[\s|\[(:=])(?P<done>\d+)(?:\s?/\s?| of )(?P<total>\d+)"
+    r"(?=$|[\s\]),|\[])"
+)
 _STEP = re.compile(
     r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch|it)s?[ :=#]*\[?(?P<done>\d+)"
     r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)"
@@ -69,6 +72,9 @@ _ROW = re.compile(r"[^:=]*?(?:[\s\[|]+-?(?:\d[\d.e+-]*|nan)[\],;|%]*)+\s*\]*$|[\
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[-+]?\d+)?")
 _DRAWN = re.compile(r"%\||\[[=>]|[━█]")
 _NEARLY = 0.9
+_WORD = re.compile(r"[^\W\d]+|0")
+_ROUND, _VERY_ROUND, _MOST_COLUMNS = 10, 100, 3
+_GOES_WRONG = re.compile(_TABLE["goes_wrong"], re.IGNORECASE)
 _RESULT = re.compile(
     r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
     r"(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
@@ -173,9 +179,9 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     told = [line for line in lines if re.search(r"\w", line.text)]
     if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
         return None
-    if _is_whole(told, progress):
+    if _is_whole(told, progress) or _counted_to_its_end(told):
         return told[-1]
-    forms = [_form(line) if line.number >= _began_at(progress) else "" for line in told]
+    forms = [_form(line) for line in told]
     counts, places = Counter(forms), {each.number for each in progress}
     new = len(told)
     for line, form in zip(reversed(told), reversed(forms), strict=True):
@@ -211,48 +217,88 @@ def _goes_on(progress: Sequence[LogProgress]) -> bool:
     return bool(last and last.total and (last.done or 0) < _NEARLY * last.total)
 
 
-def _began_at(progress: Sequence[LogProgress]) -> int:
-    """The line at which the epochs were last counted from the beginning again."""
-    pairs = itertools.pairwise(each for each in progress if each.epoch is not None)
-    again = (b.number for a, b in pairs if (a.epoch or 0) > 1 >= (b.epoch or 0))
-    return max(again, default=0)
-
-
 def _is_whole(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
-    """The last of the epochs printed as often what the one before it printed last.
-
-    So does the last of all steps, if no epoch is told.
-    """
+    """The last of the epochs printed as often what the one before it printed last."""
     steps = [each for each in progress if each.epoch is not None and each.epochs]
-    if not (in_last_epoch(progress) if steps else _counted_to_its_end(told, progress)):
-        return False
-    pairs = itertools.pairwise(steps or progress)
-    starts = [b.number for a, b in pairs if _step(a) != _step(b)]
-    if len(starts) < _FEWEST_OF_A_LOOP - 1:
+    starts = [b.number for a, b in itertools.pairwise(steps) if a.epoch != b.epoch]
+    if len(starts) < _FEWEST_OF_A_LOOP - 1 or not in_last_epoch(progress):
         return False
     start, end = starts[-2:]
     before = [_form(line) for line in told if start <= line.number < end]
     last = [_form(line) for line in told if line.number >= end]
     done = next(each.done for each in reversed(progress) if each.number < end)
-    is_as_far = progress[-1].done == done or not steps
-    return is_as_far and last.count(before[-1]) >= before.count(before[-1])
-
-
-def _step(each: LogProgress) -> int | None:
-    return each.done if each.epoch is None else each.epoch
+    return progress[-1].done == done and last.count(before[-1]) >= before.count(before[-1])
 
 
 def _form(line: Line) -> str:
     return _NUMBER.sub("0", line.text)
 
 
-def _counted_to_its_end(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
-    """A counter without epochs, on lines of its own, came to its total and never began again."""
-    texts = {line.number: line.text for line in told}
-    done = [each.done or 0 for each in progress]
-    is_one = len({each.total for each in progress}) == 1 and len(set(done)) >= _FEWEST_OF_A_LOOP
-    is_drawn = any(_DRAWN.search(texts.get(each.number, "")) for each in progress)
-    return is_one and not is_drawn and done == sorted(done) and done[-1] == progress[-1].total
+class _Counter(Frozen):
+    """A number that grows by the same step in lines of one form."""
+
+    # `before`, `last`: places of its last two lines
+    before: int
+    last: int
+    rounds: tuple[int, ...]  # how many there were; two where it began at zero
+    is_at_total: bool
+
+    @property
+    def is_round(self) -> bool:
+        return self.is_at_total or any(each % _ROUND == 0 for each in self.rounds)
+
+    @property
+    def is_very_round(self) -> bool:
+        return any(each % _VERY_ROUND == 0 for each in self.rounds)
+
+
+def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
+    """The one in these lines of one form, if it is not before a total that is told."""
+    last = told[places[-1]].text
+    rows = [[each.rstrip(".,") for each in _NUMBER.findall(told[at].text)] for at in places]
+    for column in zip(*(row[:_MOST_COLUMNS] for row in rows), strict=False):
+        values = [int(each) for each in column if each.isdecimal()]
+        rises = [b - a for a, b in itertools.pairwise(values)]
+        again = max((at for at, rise in enumerate(rises, 1) if rise < 0), default=0)
+        steps = set(rises[again:][-_ROUND:])
+        if len(values) < len(places) or len(steps) != 1 or (again and not _EPOCH.match(last)):
+            continue
+        step, value = steps.pop(), values[-1]
+        total = re.search(rf"(?<!\d){value} ?(?:/|of) ?(\d+)", last)
+        is_at_total = total is not None and int(total[1]) == value
+        is_long = len(values) - again >= _ROUND
+        if step > 0 and (is_at_total or (is_long and not total)):
+            rounds = (value // step, value // step + 1) if values[again] == 0 else (value // step,)
+            return _Counter(places[-2], places[-1], rounds, is_at_total)
+    return None
+
+
+def _counted_to_its_end(told: Sequence[Line]) -> bool:
+    """The last counter came to its total or a round number, its round is whole, and the rest new.
+
+    Below a very round number nothing need follow.
+    """
+    places: dict[str, list[int]] = {}
+    forms = [" ".join(_WORD.findall(_form(line))) for line in told]
+    for at, form in enumerate(forms):
+        places.setdefault(form, []).append(at)
+    often = (each for each in places.values() if len(each) >= _FEWEST_OF_A_LOOP)
+    found = max(
+        filter(None, (_counter_of(told, each) for each in often)),
+        key=lambda each: each.last,
+        default=None,
+    )
+    if not found or forms[found.last - 1] not in forms[found.last :]:
+        return False
+    new = max(at for at, form in enumerate(forms) if places[form][0] < found.last) + 1
+    below = [line.text for line in told[new:]]
+    is_drawn = _DRAWN.search(told[found.last].text) and found.last - found.before == 1
+    whole, last = Counter(forms[found.before : found.last]), Counter(forms[found.last :])
+    goes_on = any("0" in form and last[form] > max(2, whole[form]) for form in last)
+    begins = any(_BEGINS.match(each) for each in below[-_MOST_RESULTS:])
+    if is_drawn or goes_on or begins or any(_GOES_WRONG.search(each) for each in below):
+        return False
+    return found.is_round if below else found.is_very_round or found.is_at_total
 
 
 def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:

@@ -205,13 +205,10 @@ _NO_PART_OF_IT = re.compile(
     r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
     re.MULTILINE,
 )
-_SERVICES = frozenset(
-    {
-        *("UnexpectedStatusException", "AlgorithmError", "ExecuteUserScriptError"),
-        *("ActivityFailedException", "CellExecutionError", "ExecutionException"),
-        *("PapermillExecutionError", "RemoteError", "JobFailedError"),
-    }
-)
+_NAMES_OF_SERVICES = """
+UnexpectedStatusException AlgorithmError ExecuteUserScriptError ActivityFailedException
+CellExecutionError ExecutionException PapermillExecutionError RemoteError JobFailedError"""
+_SERVICES = frozenset(_NAMES_OF_SERVICES.split())
 """What services and launchers raise for a failed program, whose error they quote."""
 _PASSED_ON = re.compile(
     r"(?m)(?:^|\bErrorMessage \W*|\bfailed with )(?:Error in user-defined function .*?: )??"
