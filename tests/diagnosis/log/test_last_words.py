@@ -147,6 +147,7 @@ def test_a_counter_that_may_go_on(text: str) -> None:
         (f"{LOOP}EARLY STOP\n", "early_stopping_or_callback_stop"),
         ("a\n==== 4 failed, 14 passed, 2 warnings in 71.41 seconds ====\n", "user_code_error"),
         (f"{FAILED}[C App] received signal 15, stopping\n", "preempted_or_terminated"),
+        (FAILED.replace("KeyError: 1", "RuntimeError: can't alloc"), "host_alloc_failure"),
     ],
 )
 def test_last_lines_of_other_programs(text: str, expected: str) -> None:

@@ -73,7 +73,8 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:e[-+]?\d+)?")
 _DRAWN = re.compile(r"%\||\[[=>]|[━█]")
 _NEARLY = 0.9
 _WORD = re.compile(r"[^\W\d]+|0")
-_ROUND, _VERY_ROUND, _MOST_COLUMNS = 10, 100, 3
+_MOST_COLUMNS = 3
+_ROUNDS = _ROUND, _VERY_ROUND = 10, 100
 _GOES_WRONG = re.compile(_TABLE["goes_wrong"], re.IGNORECASE)
 _RESULT = re.compile(
     r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
@@ -179,9 +180,10 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     told = [line for line in lines if re.search(r"\w", line.text)]
     if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
         return None
-    if _is_whole(told, progress) or _counted_to_its_end(told):
+    if _counted_to_its_end(told):
         return told[-1]
-    forms = [_form(line) for line in told]
+    began = _began_at(progress)
+    forms = [_form(line) if line.number >= began else "" for line in told]
     counts, places = Counter(forms), {each.number for each in progress}
     new = len(told)
     for line, form in zip(reversed(told), reversed(forms), strict=True):
@@ -217,17 +219,11 @@ def _goes_on(progress: Sequence[LogProgress]) -> bool:
     return bool(last and last.total and (last.done or 0) < _NEARLY * last.total)
 
 
-def _is_whole(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
-    """The last of the epochs printed as often what the one before it printed last."""
-    steps = [each for each in progress if each.epoch is not None and each.epochs]
-    starts = [b.number for a, b in itertools.pairwise(steps) if a.epoch != b.epoch]
-    if len(starts) < _FEWEST_OF_A_LOOP - 1 or not in_last_epoch(progress):
-        return False
-    start, end = starts[-2:]
-    before = [_form(line) for line in told if start <= line.number < end]
-    last = [_form(line) for line in told if line.number >= end]
-    done = next(each.done for each in reversed(progress) if each.number < end)
-    return progress[-1].done == done and last.count(before[-1]) >= before.count(before[-1])
+def _began_at(progress: Sequence[LogProgress]) -> int:
+    """The line at which the epochs were last counted from the beginning again."""
+    pairs = itertools.pairwise(each for each in progress if each.epoch is not None)
+    again = (b.number for a, b in pairs if (a.epoch or 0) > 1 >= (b.epoch or 0))
+    return max(again, default=0)
 
 
 def _form(line: Line) -> str:
@@ -237,19 +233,11 @@ def _form(line: Line) -> str:
 class _Counter(Frozen):
     """A number that grows by the same step in lines of one form."""
 
-    # `before`, `last`: places of its last two lines
+    # `before`, `last`: places of the first lines of its last two rounds
     before: int
     last: int
-    rounds: tuple[int, ...]  # how many there were; two where it began at zero
-    is_at_total: bool
-
-    @property
-    def is_round(self) -> bool:
-        return self.is_at_total or any(each % _ROUND == 0 for each in self.rounds)
-
-    @property
-    def is_very_round(self) -> bool:
-        return any(each % _VERY_ROUND == 0 for each in self.rounds)
+    is_round: bool
+    is_very_round: bool  # or at a total that is told
 
 
 def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
@@ -257,19 +245,23 @@ def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
     last = told[places[-1]].text
     rows = [[each.rstrip(".,") for each in _NUMBER.findall(told[at].text)] for at in places]
     for column in zip(*(row[:_MOST_COLUMNS] for row in rows), strict=False):
-        values = [int(each) for each in column if each.isdecimal()]
+        if not all(each.isdecimal() for each in column):
+            continue
+        new = [at for at in range(len(column)) if at == 0 or column[at] != column[at - 1]]
+        values = [int(column[at]) for at in new]
         rises = [b - a for a, b in itertools.pairwise(values)]
         again = max((at for at, rise in enumerate(rises, 1) if rise < 0), default=0)
         steps = set(rises[again:][-_ROUND:])
-        if len(values) < len(places) or len(steps) != 1 or (again and not _EPOCH.match(last)):
+        if len(steps) != 1 or len(values) < _FEWEST_OF_A_LOOP or (again and not _EPOCH.match(last)):
             continue
         step, value = steps.pop(), values[-1]
-        total = re.search(rf"(?<!\d){value} ?(?:/|of) ?(\d+)", last)
-        is_at_total = total is not None and int(total[1]) == value
-        is_long = len(values) - again >= _ROUND
-        if step > 0 and (is_at_total or (is_long and not total)):
-            rounds = (value // step, value // step + 1) if values[again] == 0 else (value // step,)
-            return _Counter(places[-2], places[-1], rounds, is_at_total)
+        rounds = {value // step, value // step + (values[again] == 0)}
+        total = re.search(rf"(?<!\d){column[-1]} ?(?:/|of) ?(\d+)", last)
+        is_at_total = total is not None and int(total[1]) in (rounds if step == 1 else {value})
+        if is_at_total or (len(values) - again >= _ROUND and not total):
+            is_round, is_very = (any(each % n == 0 for each in rounds) for n in _ROUNDS)
+            starts = (places[new[-2]], places[new[-1]])
+            return _Counter(*starts, is_round or is_at_total, is_very or is_at_total)
     return None
 
 
@@ -288,7 +280,7 @@ def _counted_to_its_end(told: Sequence[Line]) -> bool:
         key=lambda each: each.last,
         default=None,
     )
-    if not found or forms[found.last - 1] not in forms[found.last :]:
+    if not found:
         return False
     new = max(at for at, form in enumerate(forms) if places[form][0] < found.last) + 1
     below = [line.text for line in told[new:]]
@@ -296,9 +288,16 @@ def _counted_to_its_end(told: Sequence[Line]) -> bool:
     whole, last = Counter(forms[found.before : found.last]), Counter(forms[found.last :])
     goes_on = any("0" in form and last[form] > max(2, whole[form]) for form in last)
     begins = any(_BEGINS.match(each) for each in below[-_MOST_RESULTS:])
-    if is_drawn or goes_on or begins or any(_GOES_WRONG.search(each) for each in below):
+    is_whole = last[forms[found.last - 1]] >= whole[forms[found.last - 1]]
+    if (
+        not is_whole
+        or is_drawn
+        or goes_on
+        or begins
+        or any(_GOES_WRONG.search(each) for each in below)
+    ):
         return False
-    return found.is_round if below else found.is_very_round or found.is_at_total
+    return found.is_round if below else found.is_very_round
 
 
 def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
