@@ -80,48 +80,6 @@ def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
     assert not found.is_nan
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!"),
-        "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
-        "[2026-01-02] INFO - the job completed successfully",
-        "Training ends @ 1589398297.5",
-        "\u2714 Saved pipeline to output directory",
-        "Completed model training.",
-        " 40%|## | 41/102 [57:45<1:16:44, 13.37it/s](INFO)[base.py:532]  ---Training Finished---",
-        "Search finished. Best val_loss: 0.29",
-        "[2026-01-30 19:02:16,833][manifold][INFO] - >>> Pipeline Complete. Shutting down.",
-        "所有任务完成!",
-    ],
-)
-def test_what_says_that_all_was_done(text: str) -> None:
-    assert list(progress.completions(tuple(split(text))))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Download finished successfully", "saved successfully", "Training ends with an error"],
-)
-def test_what_says_that_a_part_was_done(text: str) -> None:
-    assert not list(progress.completions(tuple(split(text))))
-
-
-@pytest.mark.parametrize(
-    ("last", "passed"),
-    [
-        *(("== 13 passed, 1 skipped in 31.22s ==", True), ("14 passed in 3.20s", True)),
-        *(
-            ("Ran 3 tests in 12.345s\n\nOK", True),
-            ("Ran 3 tests in 1s\n\nFAILED (errors=1)", False),
-        ),
-        ("=== 1 failed, 13 passed in 31.22s ===", False),
-    ],
-)
-def test_tests_that_passed(last: str, passed: bool) -> None:
-    assert bool(progress.passed_tests(tuple(split(f"test_grad ... ok\n\n{last}")))) == passed
-
-
 def test_a_bar_that_is_drawn_again_is_no_step() -> None:
     log = parse("step 1 loss 0.5\nValueError: a\nstep 1 loss 0.5\n")
     assert not log.went_on_after(2, "")

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from pitstop.diagnosis.log import completion, progress, tracebacks
 from pitstop.diagnosis.log import lines as log_lines
-from pitstop.diagnosis.log import progress, tracebacks
 from pitstop.diagnosis.log.lines import Line, split
 from pitstop.diagnosis.log.progress import LogProgress
 from pitstop.diagnosis.log.tracebacks import Traceback
@@ -85,16 +85,16 @@ class Log(Frozen):
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:
-        found = (self.passed_tests, progress.result(self.lines))
-        return (*progress.completions(self.lines), *(each for each in found if each))
+        found = (self.passed_tests, completion.result(self.lines))
+        return (*completion.completions(self.lines), *(each for each in found if each))
 
     @cached_property
     def last_words(self) -> Line | None:
-        return progress.last_words(self.lines, self.progress)
+        return completion.last_words(self.lines, self.progress)
 
     @cached_property
     def passed_tests(self) -> Line | None:
-        return progress.passed_tests(self.lines)
+        return completion.passed_tests(self.lines)
 
     @cached_property
     def names_gpu(self) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pitstop.diagnosis.log import completion
 from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.lines import split
 from pitstop.diagnosis.log.log import parse
 from pitstop.diagnosis.log.verdict import findings
 
@@ -152,3 +154,45 @@ def test_a_counter_that_may_go_on(text: str) -> None:
 )
 def test_last_lines_of_other_programs(text: str, expected: str) -> None:
     assert cause(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!"),
+        "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
+        "[2026-01-02] INFO - the job completed successfully",
+        "Training ends @ 1589398297.5",
+        "\u2714 Saved pipeline to output directory",
+        "Completed model training.",
+        " 40%|## | 41/102 [57:45<1:16:44, 13.37it/s](INFO)[base.py:532]  ---Training Finished---",
+        "Search finished. Best val_loss: 0.29",
+        "[2026-01-30 19:02:16,833][manifold][INFO] - >>> Pipeline Complete. Shutting down.",
+        "所有任务完成!",
+    ],
+)
+def test_what_says_that_all_was_done(text: str) -> None:
+    assert list(completion.completions(tuple(split(text))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Download finished successfully", "saved successfully", "Training ends with an error"],
+)
+def test_what_says_that_a_part_was_done(text: str) -> None:
+    assert not list(completion.completions(tuple(split(text))))
+
+
+@pytest.mark.parametrize(
+    ("last", "passed"),
+    [
+        *(("== 13 passed, 1 skipped in 31.22s ==", True), ("14 passed in 3.20s", True)),
+        *(
+            ("Ran 3 tests in 12.345s\n\nOK", True),
+            ("Ran 3 tests in 1s\n\nFAILED (errors=1)", False),
+        ),
+        ("=== 1 failed, 13 passed in 31.22s ===", False),
+    ],
+)
+def test_tests_that_passed(last: str, passed: bool) -> None:
+    assert bool(completion.passed_tests(tuple(split(f"test_grad ... ok\n\n{last}")))) == passed
