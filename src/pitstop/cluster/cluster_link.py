@@ -51,8 +51,7 @@ class ClusterLink:
     @property
     def members(self) -> list[JsonValue]:
         """A row of each task; of a member, what its leader has said a moment ago."""
-        rows = [vars(row) for row in self.part.rows] if self.part else []
-        return [{name: row[name] for name in row if name != "more"} for row in rows]
+        return [row.shown for row in self.part.rows] if self.part else []
 
     @property
     def follows(self) -> Following | None:

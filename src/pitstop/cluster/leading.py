@@ -211,8 +211,9 @@ class Leading:
             case messages.ToLeader():
                 self.gang.hear(task, message)
             case messages.RowsRequest():
-                for more, row in zip(reversed(range(len(self.rows))), self.rows, strict=True):
-                    self._server.send(task, replace(row, more=more))
+                rows = self.rows
+                for sent, row in enumerate(rows, 1):
+                    self._server.send(task, replace(row, more=len(rows) - sent))
             case ClientRequest("checkpoint", name):
                 self.handed_on.append(MemberRequest(task, name, self._server))
 
@@ -307,7 +308,7 @@ class Following:
     def rows(self) -> tuple[messages.TaskRow, ...]:
         """Of all tasks, as the leader has said a moment ago; empty if it has not yet."""
         if not self.connected:
-            return (messages.TaskRow(str(self.leader), "", roster.NO_ANSWER, ""),)
+            return (roster.no_answer(str(self.leader)),)
         is_new = time.monotonic() - self._rows_at_seconds < _ROWS_SECONDS
         return self._rows if is_new else ()
 

@@ -5,6 +5,7 @@ Checked, written and read as `link.messages`; they travel in sealed frames, see 
 
 from collections.abc import Sequence
 
+from pitstop.events import JsonValue
 from pitstop.link.messages import Count, Message
 
 PROTOCOL = 5
@@ -75,6 +76,10 @@ class TaskRow(Message):
     phase: str
     step: Count | None = None
     more: Count = 0
+
+    @property
+    def shown(self) -> dict[str, JsonValue]:
+        return {name: value for name, value in vars(self).items() if name != "more"}
 
 
 # -- of members that train together, see `gang` -----------------------------------------

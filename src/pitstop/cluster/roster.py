@@ -14,9 +14,12 @@ PARTED_SECONDS = 2.0  # the same after its connection has closed: a living one r
 
 SUSPENDED = "suspended"
 """The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
-NO_ANSWER = "no_answer"
-"""The state of a leader that cannot be reached."""
 WAS_SUSPENDED = "its process was suspended"
+
+
+def no_answer(leader: str) -> TaskRow:
+    """The row of a leader that cannot be reached."""
+    return TaskRow(leader, "", "no_answer", "")
 
 
 class BeatLease(Frozen):

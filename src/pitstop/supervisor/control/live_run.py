@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from pitstop import errors
+from pitstop.cluster.roster import no_answer
 from pitstop.link import messages
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
@@ -89,8 +90,7 @@ class LiveRun:
         give_up_at = time.monotonic() + ANSWER_SECONDS
         while (now := self.status(of_all=True)).leader and not now.members:
             if time.monotonic() > give_up_at:
-                silent = {"host": "", "state": NO_ANSWER, "phase": "", "step": None}
-                return replace(now, members=[{"task": now.leader, **silent}])
+                return replace(now, members=[no_answer(now.leader).shown])
             time.sleep(_POLL_SECONDS)
         return now
 
