@@ -78,7 +78,7 @@ class ModelFunctions:
             if _SEEN.get(function) != traces:
                 _SEEN[function] = traces
                 other = self._compare(name, function) or other
-            self._note_kinds(name, _KINDS.get(function, {}), function)
+            self._note_kinds(name, function)
         return other
 
     def _compare(self, name: str, function: Any) -> str:
@@ -96,10 +96,11 @@ class ModelFunctions:
                 other = _OTHER.format(_in_words(name, function))
         return other
 
-    def _note_kinds(self, name: str, kinds: Kinds, function: Any) -> None:
-        if compiled := doubt_of(kinds):
+    def _note_kinds(self, name: str, function: Any) -> None:
+        found = _KINDS.get(function, {})
+        if compiled := doubt_of(found):
             self.compiled = compiled.format(_in_words(name, function))
-        if drawn := kinds.get(OpKind.RANDOM):
+        if drawn := found.get(OpKind.RANDOM):
             where = f" at {self.places[drawn]}" if drawn in self.places else ""
             self.draws = f"{_in_words(name, function)} draws from a hidden random stream "
             self.draws += f"({drawn}{where})"

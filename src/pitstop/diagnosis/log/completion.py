@@ -83,10 +83,11 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     told = [line for line in lines if re.search(r"\w", line.text)]
     if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
         return None
-    if _counted_to_its_end(told):
+    masked = [_form(line) for line in told]
+    if _counted_to_its_end(told, masked):
         return told[-1]
     began = _began_at(progress)
-    forms = [_form(line) if line.number >= began else "" for line in told]
+    forms = [form if line.number >= began else "" for line, form in zip(told, masked, strict=True)]
     counts, places = Counter(forms), {each.number for each in progress}
     new = len(told)
     for line, form in zip(reversed(told), reversed(forms), strict=True):
@@ -168,13 +169,13 @@ def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
     return None
 
 
-def _counted_to_its_end(told: Sequence[Line]) -> bool:
+def _counted_to_its_end(told: Sequence[Line], masked: Sequence[str]) -> bool:
     """The last counter came to its total or a round number, its round is whole, and the rest new.
 
     Below a very round number nothing need follow.
     """
     places: dict[str, list[int]] = {}
-    forms = [" ".join(_WORD.findall(_form(line))) for line in told]
+    forms = [" ".join(_WORD.findall(each)) for each in masked]
     for at, form in enumerate(forms):
         places.setdefault(form, []).append(at)
     often = (each for each in places.values() if len(each) >= _FEWEST_OF_A_LOOP)

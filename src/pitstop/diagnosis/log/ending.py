@@ -46,8 +46,9 @@ class Ending(Frozen):
         said = any(
             line.number > last + (last and _shell_lines(line)) for line in self.log.completions
         )
-        is_whole = ran_to_its_end(self.log.progress) or self.log.last_words
-        return said or bool(not self._failures and is_whole)
+        if said or self._failures:
+            return said
+        return ran_to_its_end(self.log.progress) or self.log.last_words is not None
 
     @property
     def _breaks_off(self) -> bool:
