@@ -15,135 +15,81 @@ _LAST_BITS_ULPS = 64
 """Losses this close, counted in float32, differ by rounding: by the order of a sum."""
 
 _MOST_CHARACTERS = 60
-_WORDS = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text(encoding="utf-8"))
+REASONS = tomllib.loads(Path(__file__).with_name("reasons.toml").read_text(encoding="utf-8"))
 
 
 def _reason(reason_id: str, **values: object) -> Reason:
-    words = _WORDS[reason_id]
+    words = REASONS[reason_id]
     return Reason(reason_id, words["text"].format(**values), words["advice"])
 
 
-def computed_twice_differently(found: Comparison) -> Reason | None:
-    side = next((side for side in (found.a, found.b) if side.disagreements), None)
-    if side is None:
-        return None
-    step = side.disagreements[0].step
-    return _reason("not_reproducible_by_itself", name=side.name, step=step)
+def _likely_reasons(found: Comparison) -> Iterator[Reason]:
+    """Why the runs may differ, the most likely reason first."""
+    repeated = next((side for side in (found.a, found.b) if side.disagreements), None)
+    if repeated is not None:
+        step = repeated.disagreements[0].step
+        yield _reason("not_reproducible_by_itself", name=repeated.name, step=step)
+    if changes := "; ".join(_environment_changes(found)):
+        yield _reason("environment", changes=changes)
+    if found.step is not None:
+        yield from _of_a_step(found, found.step)
+    elif found.checkpoint is not None:
+        yield from _of_a_checkpoint(found.checkpoint)
+    if found.lengths_differ:
+        a, b = found.a, found.b
+        yield _reason("length", a=a.name, b=b.name, steps_a=a.last_step, steps_b=b.last_step)
 
 
-def environments_differ(found: Comparison) -> Reason | None:
-    between = [_change_text(each) for each in found.environment if each.changes_bits]
-    within = [
-        f"{_change_text(each)} between the attempts of {side.name}"
-        for side in (found.a, found.b)
-        for each in side.environment_changes
-        if each.changes_bits
-    ]
-    changes = "; ".join(between + within)
-    return _reason("environment", changes=changes) if changes else None
-
-
-def differs_after_a_resume(found: Comparison) -> Reason | None:
-    agreed_step = found.step.agreed_step if found.step else 0
-    hits = [pair for pair in _resumes_before(found) if agreed_step <= pair[1].step]
-    if not hits:
-        return None
-    side, resume = hits[0]
-    announced = f", reported as not exact ({resume.reason})" * (resume.level == "not_exact")
-    return _reason("not_restored", name=side.name, step=resume.step, announced=announced)
-
-
-def differs_later_after_a_resume(found: Comparison) -> Reason | None:
-    before = list(_resumes_before(found))
-    if found.step is None or not before or differs_after_a_resume(found):
-        return None
-    side, resume = max(before, key=lambda pair: pair[1].step)
-    steps = found.step.step - resume.step
-    return _reason("not_restored_later", name=side.name, step=resume.step, before=steps)
-
-
-def _resumes_before(found: Comparison) -> Iterator[tuple[difference.ComparedSide, record.Resume]]:
+def _environment_changes(found: Comparison) -> Iterator[str]:
+    yield from (_change_text(each) for each in found.environment if each.changes_bits)
     for side in (found.a, found.b):
-        for resume in side.resumes:
-            if found.step and resume.step < found.step.step:
-                yield side, resume
+        for each in side.environment_changes:
+            if each.changes_bits:
+                yield f"{_change_text(each)} between the attempts of {side.name}"
 
 
-def differs_in_the_last_bits(found: Comparison) -> Reason | None:
-    ulps = found.step.ulps if found.step and found.step.loss_differs else None
-    if ulps is None or ulps.format != "float32" or ulps.count > _LAST_BITS_ULPS:
-        return None
-    return _reason("order_of_sums", count=ulps.count)
+def _of_a_step(found: Comparison, step: difference.StepDifference) -> Iterator[Reason]:
+    resumes = [
+        (side, resume)
+        for side in (found.a, found.b)
+        for resume in side.resumes
+        if resume.step < step.step
+    ]
+    right_after = [(side, resume) for side, resume in resumes if step.agreed_step <= resume.step]
+    for side, resume in right_after[:1]:
+        announced = f", reported as not exact ({resume.reason})" * (resume.level == "not_exact")
+        yield _reason("not_restored", name=side.name, step=resume.step, announced=announced)
+    yield from _of_its_place(step)
+    agreeing = [each for each in found.agreeing_checkpoints if each < step.step]
+    if agreeing and not step.first_of_run:
+        # The state before the first difference agrees: what came next was another batch.
+        yield _reason("input_order", agreed=agreeing[-1], step=step.step)
+    if len(agreeing) < len(found.agreeing_checkpoints):
+        yield _reason("metrics_only")
+    if resumes and not right_after:
+        side, resume = max(resumes, key=lambda pair: pair[1].step)
+        before = step.step - resume.step
+        yield _reason("not_restored_later", name=side.name, step=resume.step, before=before)
 
 
-def differs_from_the_start(found: Comparison) -> Reason | None:
-    if not (found.step and found.step.first_of_run) or differs_in_the_last_bits(found):
-        return None
-    return _reason("seeds_not_set")
+def _of_its_place(step: difference.StepDifference) -> Iterator[Reason]:
+    ulps = step.ulps if step.loss_differs else None
+    if ulps and ulps.format == "float32" and ulps.count <= _LAST_BITS_ULPS:
+        yield _reason("order_of_sums", count=ulps.count)
+    elif step.first_of_run:
+        yield _reason("seeds_not_set")
+    if step.first_of_epoch and not step.first_of_run:
+        yield _reason("epoch_order", epoch=step.epoch + 1)
 
 
-def differs_at_an_epoch(found: Comparison) -> Reason | None:
-    step = found.step
-    if step is None or step.first_of_run or not step.first_of_epoch:
-        return None
-    return _reason("epoch_order", epoch=step.epoch + 1)
-
-
-def batches_differ(found: Comparison) -> Reason | None:
-    """The state before the first difference agrees: what came next was another batch."""
-    step = found.step
-    if step is None or step.first_of_run:
-        return None
-    before = [each for each in found.agreeing_checkpoints if each < step.step]
-    return _reason("input_order", agreed=before[-1], step=step.step) if before else None
-
-
-def only_what_is_reported_differs(found: Comparison) -> Reason | None:
-    step = found.step
-    if step is None or not any(each >= step.step for each in found.agreeing_checkpoints):
-        return None
-    return _reason("metrics_only")
-
-
-def weights_differ_alone(found: Comparison) -> Reason | None:
-    checkpoint = found.checkpoint
-    if found.step or checkpoint is None or not checkpoint.tensors:
-        return None
-    return _reason("changed_outside_of_steps", step=checkpoint.place.step)
-
-
-def only_state_differs(found: Comparison) -> Reason | None:
-    """The trained variables agree, but the next steps would differ."""
-    checkpoint = found.checkpoint
-    if found.step or checkpoint is None or checkpoint.tensors or not checkpoint.decisive:
-        return None
-    random = [name for name in checkpoint.facts if name in record.RANDOM]
-    position = [name for name in checkpoint.facts if name in record.POSITION]
-    names = ", ".join(random + position)
-    return _reason("random_or_input_state", names=names, step=checkpoint.place.step)
-
-
-def lengths_differ(found: Comparison) -> Reason | None:
-    if not found.lengths_differ:
-        return None
-    a, b = found.a, found.b
-    return _reason("length", a=a.name, b=b.name, steps_a=a.last_step, steps_b=b.last_step)
-
-
-RULES: tuple[Callable[[Comparison], Reason | None], ...] = (
-    computed_twice_differently,
-    environments_differ,
-    differs_after_a_resume,
-    differs_in_the_last_bits,
-    differs_from_the_start,
-    differs_at_an_epoch,
-    batches_differ,
-    only_what_is_reported_differs,
-    differs_later_after_a_resume,
-    weights_differ_alone,
-    only_state_differs,
-    lengths_differ,
-)
+def _of_a_checkpoint(checkpoint: difference.CheckpointDifference) -> Iterator[Reason]:
+    step = checkpoint.place.step
+    if checkpoint.tensors:
+        yield _reason("changed_outside_of_steps", step=step)
+    elif checkpoint.decisive:
+        # The trained variables agree, but the next steps would differ.
+        names = [name for name in record.RANDOM + record.POSITION if name in checkpoint.facts]
+        yield _reason("random_or_input_state", names=", ".join(names), step=step)
 
 
 def _change_text(change: EnvironmentChanged) -> str:
@@ -177,7 +123,7 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = difference.measu
     )
     if found.same and not found.disagreements:
         return found
-    return replace(found, reasons=tuple(filter(None, (rule(found) for rule in RULES))))
+    return replace(found, reasons=tuple(_likely_reasons(found)))
 
 
 def _command(run: RunRecord) -> str:
