@@ -86,6 +86,21 @@ def test_the_first_differing_checkpoint_is_measured() -> None:
     assert found.coverage.tensors == 3
 
 
+def test_only_the_first_differing_checkpoint_is_read() -> None:
+    measured = []
+
+    def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
+        measured.append(one.place.step)
+        return _measured(name, one, other)
+
+    one, other = (
+        run(name, records(12), checkpoints=[saved(step, name) for step in (4, 8, 12)])
+        for name in "ab"
+    )
+    assert compare_runs(one, other, measure).checkpoint is not None
+    assert measured == [4]
+
+
 def test_variables_of_discarded_models_are_no_difference() -> None:
     extra = saved(4)
     entry = TensorEntry("F32", (1,), 4, "x", ())

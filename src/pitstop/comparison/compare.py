@@ -117,7 +117,7 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = difference.measu
         step=first_step_difference(a.trace, b.trace),
         checkpoint=_first_checkpoint_difference(pairs, measure),
         agreeing_checkpoints=tuple(
-            one.place.step for one, other in pairs if not _differing_tensors(one, other)
+            one.place.step for one, other in pairs if not _unequal_tensors(one, other)
         ),
         environment=(*commands, *fingerprint.compare(a.environment, b.environment)),
     )
@@ -157,10 +157,14 @@ def first_step_difference(a: Trace, b: Trace) -> difference.StepDifference | Non
 def _first_checkpoint_difference(
     pairs: list[tuple[Saved, Saved]], measure: Measure
 ) -> difference.CheckpointDifference | None:
-    found = [_checkpoint_difference(one, other, measure) for one, other in pairs]
-    unequal = [each for each in found if each.decisive or each.hints]
-    decisive = [each for each in unequal if each.decisive]
-    return next(iter(decisive or unequal), None)
+    with_hints = None
+    for one, other in pairs:
+        found = _checkpoint_difference(one, other, measure)
+        if found.decisive:
+            return found  # The tensors of those after it are not read.
+        if found.hints and with_hints is None:
+            with_hints = found
+    return with_hints
 
 
 def _checkpoint_difference(
@@ -169,35 +173,30 @@ def _checkpoint_difference(
     read_ahead = one.read_ahead or other.read_ahead
     names = record.differing(one.facts, other.facts)
     facts = tuple(name for name in names if record.is_decisive(name, read_ahead=read_ahead))
+    unequal = _unequal_tensors(one, other)
+    measured = [name for name in [*unequal][:MOST_MEASURED] if unequal[name] == "values"]
+    # If all others are equal, the variables that only one of the runs still held.
+    discarded = () if unequal else sorted(one.tensors.keys() ^ other.tensors.keys())
     return difference.CheckpointDifference(
         place=one.place,
-        tensors=_tensor_differences(one, other, measure),
+        tensors=tuple(
+            measure(name, one, other) if name in measured else TensorDifference(name, kind)
+            for name, kind in unequal.items()
+        ),
         facts=facts,
-        hints=(*(name for name in names if name not in facts), *_discarded(one, other)),
+        hints=(
+            *(name for name in names if name not in facts),
+            *(f"{name} (of a discarded model)" for name in discarded),
+        ),
     )
 
 
-def _tensor_differences(one: Saved, other: Saved, measure: Measure) -> tuple[TensorDifference, ...]:
-    unequal = {name: _kind(name, one, other) for name in _differing_tensors(one, other)}
-    measured = [name for name in [*unequal][:MOST_MEASURED] if unequal[name] == "values"]
-    return tuple(
-        measure(name, one, other) if name in measured else TensorDifference(name, kind)
-        for name, kind in unequal.items()
-    )
-
-
-def _differing_tensors(one: Saved, other: Saved) -> list[str]:
+def _unequal_tensors(one: Saved, other: Saved) -> dict[str, str]:
+    """In what they differ, by name; a variable that one side lacks counts only beside others."""
     names = sorted(one.tensors.keys() | other.tensors.keys())
-    unequal = [name for name in names if _kind(name, one, other)]
-    kinds = {_kind(name, one, other) for name in unequal}
+    unequal = {name: kind for name in names if (kind := _kind(name, one, other))}
     is_another = not one.tensors.keys() & other.tensors.keys()
-    return unequal if is_another or not kinds <= set(_ALONE) else []
-
-
-def _discarded(one: Saved, other: Saved) -> list[str]:
-    """Variables that only one of the runs still held, if all others are equal."""
-    names = [] if _differing_tensors(one, other) else one.tensors.keys() ^ other.tensors.keys()
-    return [f"{name} (of a discarded model)" for name in sorted(names)]
+    return unequal if is_another or not set(unequal.values()) <= set(_ALONE) else {}
 
 
 def _kind(name: str, one: Saved, other: Saved) -> str:

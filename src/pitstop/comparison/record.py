@@ -46,9 +46,9 @@ _NOTHING = "nothing"
 
 
 def read_facts(state: JsonValue, digests: Mapping[str, str]) -> dict[str, str]:
-    found = {name: _digest(_at(state, path), digests) for name, path in _PATHS.items()}
+    found = {name: _digest(_at(state, path), digests, {}) for name, path in _PATHS.items()}
     found[ITERATOR] = digests.get(ITERATOR_TENSOR, _NOTHING)
-    return found | {name: _digest(value, digests) for name, value in _callbacks(state)}
+    return found | dict(_callbacks(state, digests))
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
@@ -65,24 +65,12 @@ def is_decisive(name: str, *, read_ahead: bool) -> bool:
     return name in POSITION or (name in RANDOM and not read_ahead)
 
 
-def _callbacks(state: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+def _callbacks(state: JsonValue, digests: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     nodes = _at(state, ("fit", "objects", "cut")) or {}
     for index, callback in enumerate(_at(state, ("fit", "callbacks")) or ()):
         label = f"callback {index + 1} ({callback.get('class', '')})"
         for name, value in callback.get("attributes", {}).items():
-            yield f"{label}: {name}", _with_content(value, nodes)
-
-
-def _with_content(value: JsonValue, nodes: Mapping[str, JsonValue]) -> JsonValue:
-    if isinstance(value, list):
-        return [_with_content(item, nodes) for item in value]
-    if not isinstance(value, dict):
-        return value
-    name = value.get("$ref")
-    if isinstance(name, str) and name in nodes:
-        others = {other: node for other, node in nodes.items() if other != name}
-        return _with_content(nodes[name], others)
-    return {key: _with_content(item, nodes) for key, item in value.items()}
+            yield f"{label}: {name}", _digest(value, digests, nodes)
 
 
 def _at(value: JsonValue, path: Sequence[str]) -> JsonValue:
@@ -91,22 +79,30 @@ def _at(value: JsonValue, path: Sequence[str]) -> JsonValue:
     return value
 
 
-def _digest(value: JsonValue, digests: Mapping[str, str]) -> str:
-    text = json.dumps(_with_digests(value, digests), sort_keys=True)
+def _digest(value: JsonValue, digests: Mapping[str, str], nodes: Mapping[str, JsonValue]) -> str:
+    text = json.dumps(_resolved(value, digests, nodes), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _with_digests(value: JsonValue, digests: Mapping[str, str]) -> JsonValue:
+def _resolved(
+    value: JsonValue, digests: Mapping[str, str], nodes: Mapping[str, JsonValue]
+) -> JsonValue:
+    """The value with the content of the nodes that it names, and the digests of its arrays."""
     if isinstance(value, list):
-        return [_with_digests(item, digests) for item in value]
+        return [_resolved(item, digests, nodes) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: _resolved(key, item, digests) for key, item in value.items()}
+    name = value.get("$ref")
+    if isinstance(name, str) and name in nodes:
+        others = {other: node for other, node in nodes.items() if other != name}
+        return _resolved(nodes[name], digests, others)
+    return {
+        key: _array(item, digests) if key in _ARRAYS else _resolved(item, digests, nodes)
+        for key, item in value.items()
+    }
 
 
-def _resolved(key: str, item: JsonValue, digests: Mapping[str, str]) -> JsonValue:
-    if key not in _ARRAYS:
-        return _with_digests(item, digests)
+def _array(item: JsonValue, digests: Mapping[str, str]) -> list[JsonValue]:
     name, *form = item if isinstance(item, list) else [item]
     return [digests.get(name, name), *form]
 
