@@ -1,10 +1,7 @@
 """`pitstop completion`."""
 
 import click
-from click.shell_completion import get_completion_class
-
-from pitstop.cli.echo import tell
-from pitstop.errors import InternalFault
+from click.shell_completion import shell_complete
 
 _SHELLS = ("bash", "zsh", "fish")
 _EPILOG = """\b
@@ -22,7 +19,5 @@ def completion(context: click.Context, shell: str) -> None:
 
     SHELL then completes commands, options and the names of runs.
     """
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise InternalFault(f"This version of click does not support completion in {shell}.")
-    tell(kind(context.find_root().command, {}, "pitstop", "_PITSTOP_COMPLETE").source())
+    command = context.find_root().command
+    shell_complete(command, {}, "pitstop", "_PITSTOP_COMPLETE", f"{shell}_source")

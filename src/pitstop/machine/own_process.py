@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from pitstop.machine.kernel_file import stat_fields, table
+from pitstop.machine.kernel_file import read_text, stat_fields, table
 
 _START_TIME_FIELD = 19  # index of `starttime` after the command name in /proc/PID/stat (proc(5))
 
@@ -26,7 +26,7 @@ def sees_all_pids(root: Path = Path("/")) -> bool:
 
 
 def start_time_ticks() -> int:
-    return _start_of(stat_fields(_read("self", "stat")))
+    return _start_of(stat_fields(read_text("/proc/self/stat")))
 
 
 def is_there(pid: int, began_ticks: int | None = None) -> bool:
@@ -57,19 +57,12 @@ def catches(pid: int, number: int) -> bool:
 
 
 def _signal_masks(pid: int) -> dict[str, int]:
-    status = table(_read(pid, "status"), ":")
+    status = table(read_text(f"/proc/{pid}/status"), ":")
     return {name: int(status[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt") if status}
 
 
-def _read(pid: int | str, name: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
 def _fields_of(pid: int, began_ticks: int | None) -> list[str]:
-    fields = stat_fields(_read(pid, "stat"))
+    fields = stat_fields(read_text(f"/proc/{pid}/stat"))
     return fields if fields and began_ticks in (None, _start_of(fields)) else []
 
 

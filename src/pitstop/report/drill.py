@@ -1,6 +1,7 @@
 """A drill, for a terminal and for programs."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -36,17 +37,14 @@ def show(drill: Drill, console: Console) -> None:
 def _trial_json(trial: Trial) -> dict[str, JsonValue]:
     found = trial.comparison
     return {
-        "kind": trial.interruption.kind,
-        "step": trial.interruption.step,
-        "place": trial.interruption.place,
+        **asdict(trial.interruption),
         "run": trial.run_dir,
         "resumed_at_step": trial.resumed_at_step,
         "lost_steps": trial.lost_steps,
         "level": trial.level,
         "identical": trial.identical,
         "failure": trial.failure,
-        "saved_step": trial.aftermath.saved_step,
-        "said": trial.aftermath.said,
+        **asdict(trial.aftermath),
         "seconds": round(trial.seconds, 3),
         "comparison": None if found is None else comparison.to_json(found),
     }

@@ -61,7 +61,9 @@ def family(root: Path, name: str) -> list[RunFolder]:
 
 def of_name(root: Path, name: str) -> list[Path]:
     pattern = re.compile(re.escape(name) + r"(-\d+)?")
-    return [path for path in _children(root) if pattern.fullmatch(path.name)]
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return [path for path in root.iterdir() if path.is_dir() and pattern.fullmatch(path.name)]
+    return []
 
 
 def script_of(run: RunFolder) -> str:
@@ -101,12 +103,6 @@ def is_taken(path: Path) -> bool:
     if not path.is_dir():
         return os.path.lexists(path)
     return any(path.iterdir())
-
-
-def _children(root: Path) -> list[Path]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        return [path for path in root.iterdir() if path.is_dir()]
-    return []
 
 
 @contextlib.contextmanager
