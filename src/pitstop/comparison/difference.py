@@ -87,18 +87,13 @@ class StepDifference(Frozen):
 
 
 class TensorDifference(Frozen):
-    """A variable that is not the same bits.
-
-    `what`: "values", "dtype or shape", "only in A" or "only in B". `differing` elements are None
-    when they were not counted, and so is `max_abs_difference`, of two finite elements, when there
-    is none or the type has no order.
-    """
+    """A variable whose bits differ."""
 
     name: str
-    what: str
-    differing: int | None = None
+    what: str  # "values", "dtype or shape", "only in A" or "only in B"
+    differing: int | None = None  # elements that differ, None if they were not counted
     elements: int | None = None
-    max_abs_difference: float | None = None
+    max_abs_difference: float | None = None  # of finite elements; None for types without a distance
 
 
 def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
@@ -119,17 +114,12 @@ def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
 
 
 class CheckpointDifference(Frozen):
-    """The first common checkpoint that does not hold the same.
-
-    `tensors`: the variables that differ, in order of their creation; the first ones are measured.
-    `facts`: other state that differs, and that the next steps depend on; `hints`: other state,
-    which may differ between equal runs.
-    """
+    """The first common checkpoint whose content differs."""
 
     place: Position
-    tensors: tuple[TensorDifference, ...] = ()
-    facts: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
+    tensors: tuple[TensorDifference, ...] = ()  # in order of creation; the first ones are measured
+    facts: tuple[str, ...] = ()  # other state that the next steps depend on
+    hints: tuple[str, ...] = ()  # other state, which may differ between equal runs
 
     @property
     def decisive(self) -> bool:
@@ -164,18 +154,14 @@ class Reason(Frozen):
 
 
 class Comparison(Frozen):
-    """Two runs side by side.
-
-    `checkpoint`: the first common one that differs; where none is decisive, the first that differs
-    at all. `agreeing_checkpoints`: steps of the common ones whose variables are all the same bits.
-    """
+    """Two runs side by side."""
 
     a: ComparedSide
     b: ComparedSide
     coverage: Coverage
     step: StepDifference | None = None
-    checkpoint: CheckpointDifference | None = None
-    agreeing_checkpoints: tuple[int, ...] = ()
+    checkpoint: CheckpointDifference | None = None  # the first decisive one, else one with hints
+    agreeing_checkpoints: tuple[int, ...] = ()  # steps of those whose variables all agree
     environment: tuple[EnvironmentChanged, ...] = ()
     reasons: tuple[Reason, ...] = ()
 

@@ -149,18 +149,14 @@ def merge(attempts: Iterable[Iterable[StepRecord]]) -> Trace:
 
 
 class Saved(Frozen):
-    """A checkpoint; the checksums of its variables, by name, are of the present format.
-
-    `facts`: the rest of the state, digest by what it is. `read_ahead`: Python code feeds the
-    training, and may have drawn from the random streams ahead of the step.
-    """
+    """A checkpoint."""
 
     place: Position
     path: Path
     manifest: Manifest
-    tensors: Mapping[str, TensorEntry]
-    facts: Mapping[str, str]
-    read_ahead: bool
+    tensors: Mapping[str, TensorEntry]  # the variables
+    facts: Mapping[str, str]  # digests of the rest of the state, by name
+    read_ahead: bool  # Python code feeds the training: it may draw random numbers ahead of the step
 
 
 class Resume(Frozen):

@@ -82,11 +82,7 @@ class Scheduler(Frozen):
 
 
 class Facts(Frozen):
-    """What was found; None where it is not there or may not be read.
-
-    `all_pids`: the kernel names processes as we do.  `nvml`: the library can be used.
-    `shared_memory_bytes`: of /dev/shm.  `limits`: soft ones, None for no limit.
-    """
+    """What was found; None where it is not there or may not be read."""
 
     platform: str
     kernel: str
@@ -94,18 +90,18 @@ class Facts(Frozen):
     memory_cgroup: int | None
     counters: MemoryCounters | None
     kernel_log: bool
-    all_pids: bool
+    all_pids: bool  # the kernel numbers processes as this process does
     stalls: bool
     nvidia_driver: bool
-    nvml: bool
-    shared_memory_bytes: int | None
+    nvml: bool  # the library can be used
+    shared_memory_bytes: int | None  # of /dev/shm
     disk_kind: str
     disk_free_bytes: int
     hard_links: bool
     direct_writes: bool
     scheduler: Scheduler | None
     frameworks: Frameworks
-    limits: dict[str, int | None] = field(default_factory=dict)
+    limits: dict[str, int | None] = field(default_factory=dict)  # soft ones, None for no limit
 
 
 def gather(

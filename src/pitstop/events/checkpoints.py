@@ -8,11 +8,9 @@ from pitstop.events.base import Event
 class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
-    reason: "cadence", "stop", "requested", "best" (`--keep-best`), "pressure"
-        (memory gets short), "preemption" (the machine is taken away later),
-        "fit_end", "trainer_lost", "supervisor_lost".
-    name: what the user called it, or empty.
-    non_finite: the first weights in it that hold NaN or infinite numbers.
+    reason: "cadence", "stop", "requested", "best" (`--keep-best`), "pressure" (memory gets short),
+        "preemption" (the machine is taken away later), "fit_end", "trainer_lost" or
+        "supervisor_lost".
     """
 
     step: int
@@ -21,8 +19,8 @@ class CheckpointCommitted(Event):
     size_bytes: int
     seconds: float
     reason: str
-    name: str = ""
-    non_finite: list[str] = field(default_factory=list)
+    name: str = ""  # given by the user, or empty
+    non_finite: list[str] = field(default_factory=list)  # first weights with NaN or infinities
 
 
 class ScriptSaved(Event):

@@ -110,16 +110,12 @@ _TAIL_LINES = 20
 
 
 class Script(Frozen):
-    """What is run; the environment is without our variables.
-
-    `launched`: instrumented from outside; else it asks for a supervisor itself, and variables are
-    numbered from there on.
-    """
+    """What is run."""
 
     command: Sequence[str]
     cwd: Path
-    environment: Mapping[str, str]
-    launched: bool = True
+    environment: Mapping[str, str]  # without our variables
+    launched: bool = True  # instrumented from outside; else it asks for a supervisor itself
 
 
 @dataclass

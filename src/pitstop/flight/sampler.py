@@ -218,9 +218,6 @@ class FlightRecorder(Watcher[Sample | None]):
 
     In its own thread: the run's disk may be slow. It and the supervisor exchange single attributes,
     replaced as a whole, and a deque.
-
-    Attributes:
-        input_share: of the steps' time the part that went into waiting for input, as last known.
     """
 
     cost_share = 0.003  # of one processor, at most; where a sample costs more, there are fewer
@@ -233,7 +230,7 @@ class FlightRecorder(Watcher[Sample | None]):
         tensorboard: TensorBoardWriter,
     ) -> None:
         super().__init__("pitstop-flight", self._record, None, every_seconds)
-        self.input_share: float | None = None
+        self.input_share: float | None = None  # of the steps' time, spent waiting for input
         self._files = FlightFiles(attempt_dir)
         self._sampler = sampler
         self._exhaustion_monitor = ExhaustionMonitor()

@@ -29,23 +29,17 @@ from pitstop.supervisor.terminal.screen import write_all
 
 
 class MemberEnd(Frozen):
-    """How one member's `pitstop run` ended; 128 + signal when it was killed.
+    """How the `pitstop run` of one member ended."""
 
-    `dismissed`: told to end, since another one had.  `assembling`: it had waited for all the others
-    until then.  `leads`: its end ends the training.  `needed`: all end with it.  `idle`: that had
-    ended before.  `alone`: it was stopped before it had reached its leader.
-    `evaluates`: it may look for checkpoints for ever, and is no part of the training.
-    """
-
-    exit_code: int
+    exit_code: int  # 128 + signal number when it was killed
     failed: bool = False
-    dismissed: bool = False
-    assembling: bool = False
-    leads: bool = False
-    needed: bool = False
-    idle: bool = False
-    alone: bool = False
-    evaluates: bool = False
+    dismissed: bool = False  # told to end because another member had ended
+    assembling: bool = False  # it waited for all others until the end
+    leads: bool = False  # its end ends the training
+    needed: bool = False  # all end with it
+    idle: bool = False  # its training had completed before
+    alone: bool = False  # stopped before it had reached its leader
+    evaluates: bool = False  # it may wait for checkpoints forever, and is no part of the training
 
     def __str__(self) -> str:
         if self.exit_code == EXIT_COMPLETED:

@@ -37,18 +37,14 @@ _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 
 class LaunchRequest(Frozen):
-    """What is started: the members, the leader first, and what all of them get.
+    """What is started."""
 
-    `linger_seconds`: for the others when the leader has ended; then come `grace_seconds`, and a
-    save.
-    """
-
-    members: tuple[Member, ...]
+    members: tuple[Member, ...]  # the leader first
     command: tuple[str, ...]
     options: tuple[str, ...]
     environment: Mapping[str, str]
-    linger_seconds: float
-    grace_seconds: float
+    linger_seconds: float  # for the others, after the leader has ended
+    grace_seconds: float  # after that, for a stop and a save
     signals: SignalActions
 
 

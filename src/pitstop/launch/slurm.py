@@ -32,14 +32,14 @@ class NotInSlurm(UserError):
 
 
 class SlurmTask(Frozen):
-    """One task of a step; `nodes` as Slurm writes them, `tasks_on` how many each has."""
+    """One task of a Slurm step."""
 
     index: int
     count: int
     job: int
     node: int
-    nodes: str
-    tasks_on: tuple[int, ...]
+    nodes: str  # as Slurm writes them
+    tasks_on: tuple[int, ...]  # number of tasks of each node
 
     @property
     def shape(self) -> Shape:

@@ -90,26 +90,20 @@ class EventReport(Message):
 
 
 class ArenaOffer(Message, fds=1):
-    """To the supervisor, which tells the persister: the shared memory for snapshots.
-
-    `backing` is "memory" or "file".
-    """
+    """To the supervisor, which tells the persister: the shared memory for snapshots."""
 
     size_bytes: Count
-    backing: str = "memory"
+    backing: str = "memory"  # or "file"
 
 
 class SnapshotReport(Message):
-    """To the supervisor: a snapshot in memory is whole.
+    """To the supervisor: a snapshot in memory is complete."""
 
-    Its `sequence` is larger than those before it; `durable`: it is to be written to disk at once.
-    """
-
-    sequence: Count
+    sequence: Count  # larger than before
     step: Count
     epoch: Count
     reason: str
-    durable: bool
+    durable: bool  # write it to disk now
 
 
 class AllocatorSample(Frozen):
@@ -121,10 +115,7 @@ class AllocatorSample(Frozen):
 
 
 class VitalsReport(Message):
-    """To the supervisor: what the flight recorder cannot see from outside.
-
-    `log_folder`: where the script's TensorBoard callback writes; empty without one.
-    """
+    """To the supervisor: what the flight recorder cannot see from outside."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
@@ -132,7 +123,7 @@ class VitalsReport(Message):
     step_seconds: float | None = None
     python_blocks: Count | None = None
     allocators: list[AllocatorSample] = field(default_factory=list)
-    log_folder: str = ""
+    log_folder: str = ""  # where the script's TensorBoard callback writes; empty without one
 
 
 class RestoreRequest(Message):
@@ -142,20 +133,15 @@ class RestoreRequest(Message):
 
 
 class Welcome(Message, fds=1):
-    """To the trainer, with the beacon: it may train.
-
-    Attributes:
-        points: the states to restore, in order: finished trainings, then the one to continue.
-        gang: name of the gang that it trains in; empty where it trains alone, or nobody knows.
-    """
+    """To the trainer, with the beacon: it may train."""
 
     protocol: int
     run_dir: str
     attempt: Count
     settings: Settings
     lost_from_step: int  # step that an earlier attempt had reached, -1 when unknown
-    points: Sequence[dict[str, Any]]
-    gang: str = ""
+    points: Sequence[dict[str, Any]]  # states to restore, in order; the last one is continued
+    gang: str = ""  # of the members that train together; empty for none
     doubt: str = ""  # why the gang does not go on exactly; empty where it does
     refusal: str = ""  # why it may not go on; empty where it may
 
@@ -187,25 +173,19 @@ class StatusAnswer(Message):
 
 
 class CheckpointAnswer(Message):
-    """Its answer: the checkpoint that was asked for is on disk.
-
-    `by`: the task that saved it, where that is another one.
-    """
+    """Its answer: the checkpoint that was asked for is on disk."""
 
     checkpoint: FolderName
     step: Count
-    by: str = ""
+    by: str = ""  # the task that saved it, if another one did
 
 
 class RoleReport(Message):
-    """To the supervisor: this process has a part in a cluster, as `events.RoleTaken` says.
-
-    `cluster` has all tasks, see `cluster.spec`; it is empty where they are not known.
-    """
+    """To the supervisor: this process has a part in a cluster, as `events.RoleTaken` says."""
 
     role: str
     task: str = ""
-    cluster: dict[str, Any] = field(default_factory=dict)
+    cluster: dict[str, Any] = field(default_factory=dict)  # all tasks, see `cluster.spec`; or empty
 
 
 class ReleaseRequest(Message):

@@ -30,13 +30,10 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 class MemoryPressure(Frozen):
-    """What was read at one moment; None where the kernel does not show it.
-
-    `stalled_share`: of the last ten seconds, in which all of our cgroup, or of the machine, waited.
-    """
+    """What was read at one moment; None where the kernel does not show it."""
 
     available_bytes: int
-    stalled_share: float | None
+    stalled_share: float | None  # of the last 10 s, in which all of our cgroup or machine waited
     swapped_in_bytes: int | None
     disk_free_bytes: int | None
 

@@ -38,14 +38,10 @@ class KernelMessage(Frozen):
 
 
 class OomKill(Frozen):
-    """One line of the kernel log about a process killed for memory.
+    """One line of the kernel log about a process killed for memory."""
 
-    `pid`: as the kernel counts, which differs inside a pid namespace.  `cgroup`: empty when this
-    line does not name it.
-    """
-
-    pid: int
-    cgroup: str
+    pid: int  # as the kernel counts; it differs inside a pid namespace
+    cgroup: str  # empty if this line does not name it
     whole_machine: bool
 
 

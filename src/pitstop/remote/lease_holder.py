@@ -33,18 +33,14 @@ _LOOK_SECONDS = 1.0
 
 
 class Lease(Frozen):
-    """The holder of a mirror: a promise between runs of Pitstop, not a lock, see docs/remote.md.
-
-    `machine`: one boot of one machine, and the process ids that `pid` counts among.
-    `start_time_ticks`: see `store.lock.LockRecord`.  `state`: `LIVE`, `FINISHING` or `RELEASED`.
-    """
+    """The holder of a mirror: a promise between runs of Pitstop, not a lock, see docs/remote.md."""
 
     holder: str
     host: str
-    machine: str
+    machine: str  # one boot of one machine, and the pid namespace
     pid: int
-    start_time_ticks: int
-    state: str
+    start_time_ticks: int  # see `store.lock.LockRecord`
+    state: str  # `LIVE`, `FINISHING` or `RELEASED`
     renewed_seconds: float
 
 

@@ -45,11 +45,11 @@ def _file_key(name: str, sequence: int, file: str) -> str:
 
 
 class LocalFile(Frozen):
-    """A file of a checkpoint; `stamp` is another one when its content is another one."""
+    """A file of a checkpoint."""
 
     path: Path
     size_bytes: int
-    stamp: str
+    stamp: str  # differs where the content differs
 
 
 class LocalCheckpoint(Frozen):
@@ -63,13 +63,10 @@ class LocalCheckpoint(Frozen):
 
 
 class RemoteObject(Frozen):
-    """An object of the mirror: a file of a checkpoint, or a manifest, which needs other objects.
+    """An object of the mirror: a file of a checkpoint, or a manifest."""
 
-    `stamp`: of the local file that was sent; empty when it is not known what the object holds.
-    """
-
-    stamp: str
-    needs: frozenset[str] = frozenset()
+    stamp: str  # of the local file that was sent; empty if the content is not known
+    needs: frozenset[str] = frozenset()  # other objects that a manifest refers to
 
 
 RemoteState = Mapping[str, RemoteObject]  # what the mirror holds of checkpoints, by key

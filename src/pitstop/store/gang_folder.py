@@ -52,10 +52,10 @@ class Shape(Frozen):
 
 
 class GangFolder(Frozen):
-    """The runs of one launch on disk; `gang_id`: random hex digits, never used for another one."""
+    """The runs of one launch on disk."""
 
     path: Path
-    gang_id: str
+    gang_id: str  # random hex digits
     shape: Annotated[Shape, Shape.read]
     command: tuple[str, ...]
     created_seconds: float

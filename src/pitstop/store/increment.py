@@ -54,16 +54,12 @@ class Extent(Frozen):
 
 
 class WritePlan(Frozen):
-    """How a snapshot becomes a checkpoint.
+    """How a snapshot becomes a checkpoint."""
 
-    `image`: the file that is written; `extents`: what it takes from the snapshot, in its own order.
-    `parts`: by tensor, where its bytes will be.  `links`: files of earlier ones, by lasting name.
-    """
-
-    image: Image
-    extents: tuple[Extent, ...]
-    parts: Mapping[str, tuple[Part, ...]]
-    links: Mapping[str, FileEntry]
+    image: Image  # the new file
+    extents: tuple[Extent, ...]  # what it takes from the snapshot, in its own order
+    parts: Mapping[str, tuple[Part, ...]]  # by tensor, where its bytes will be
+    links: Mapping[str, FileEntry]  # files of earlier checkpoints, by lasting name
 
 
 class _Segment(Frozen):

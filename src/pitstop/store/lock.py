@@ -27,15 +27,12 @@ _MAX_RECORD_BYTES = 64 * 1024
 
 
 class LockRecord(Frozen):
-    """Who holds a run; `socket` is the path of its control socket, empty when it has none.
-
-    `start_time_ticks`: of that process, since the boot; no other process has both it and the pid.
-    """
+    """The process that holds a run."""
 
     pid: int
     host: str
-    start_time_ticks: int
-    socket: str
+    start_time_ticks: int  # since the boot; no other process has both this and the pid
+    socket: str  # path of its control socket, or empty
 
 
 def own_record(socket_path: str = "") -> LockRecord:

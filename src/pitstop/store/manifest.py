@@ -66,12 +66,7 @@ class FileEntry(Frozen):
 
 
 class CheckpointInfo(Frozen):
-    """Where in the training a checkpoint was taken, and why.
-
-    Attributes:
-        metrics: what the epoch logged at whose end it stands; else empty.
-        identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
-    """
+    """Where in the training a checkpoint was taken, and why."""
 
     step: int  # training steps completed over the whole run
     epoch: int  # epoch the next step belongs to
@@ -84,8 +79,8 @@ class CheckpointInfo(Frozen):
     created_seconds: float
     versions: dict[str, str]
     name: str = ""  # given by the user, to keep the checkpoint; else empty
-    metrics: dict[str, float] = field(default_factory=dict)
-    identity: dict[str, JsonValue] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)  # of the epoch that ends here
+    identity: dict[str, JsonValue] = field(default_factory=dict)  # see `engine.identity`
     non_finite: tuple[str, ...] = ()  # the first weights that hold NaN or infinite numbers
 
 

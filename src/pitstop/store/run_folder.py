@@ -38,18 +38,13 @@ _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
 class RunIdentity(Frozen):
-    """What a run is.
+    """What a run is."""
 
-    `run_id`: random hex digits.  `command`: that it was created with, secrets masked, and `cwd`,
-    the absolute folder.  `created_seconds`: since the epoch.  `entropy`: what is not seeded begins
-    with it.
-    """
-
-    run_id: str
-    command: tuple[str, ...]
-    cwd: str
-    created_seconds: float
-    entropy: str
+    run_id: str  # random hex digits
+    command: tuple[str, ...]  # that created the run, with secrets masked
+    cwd: str  # absolute
+    created_seconds: float  # since the epoch
+    entropy: str  # hex digits; unseeded random streams begin with it
 
 
 def encode_identity(identity: RunIdentity) -> bytes:

@@ -29,22 +29,12 @@ _PUBLIC = dict.fromkeys((State.ENDING, State.SAVING, State.SAVED), State.STOPPIN
 
 
 class Status(Frozen):
-    """A run's status; None where a thing is not known (yet).
-
-    Attributes:
-        checkpoint_interval_seconds: time between checkpoints that nobody asks for.
-        rss_bytes: memory that the trainer occupies; `memory_bytes`: all processes of the command.
-        replay_step: step whose place in the input is being found, by drawing batches again.
-        on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
-        silent_seconds: time without progress; from `patience_seconds` on it is a standstill.
-        common_step: step of the newest checkpoint that all members have which train together.
-        members: tasks of its cluster that have joined: task, host, state, phase and step of each.
-    """
+    """A run's status; None where something is not known (yet)."""
 
     state: str  # starting, running, stopping, stopped, completed, failed or suspended
     run_dir: str = ""
     step: int | None = None  # training steps completed over the whole run
-    epoch: int | None = None  # epoch under way, counted from 0 as Keras counts; so is `best_epoch`
+    epoch: int | None = None  # current epoch, counted from 0 as in Keras; so is `best_epoch`
     epochs: int | None = None
     step_in_epoch: int | None = None
     steps_per_epoch: int | None = None
@@ -53,7 +43,7 @@ class Status(Frozen):
     attempt: int = 0  # how many times the command was started
     checkpoint_step: int | None = None
     checkpoint_age_seconds: float | None = None
-    checkpoint_interval_seconds: float | None = None
+    checkpoint_interval_seconds: float | None = None  # between checkpoints that nobody asks for
     losses: int = 0  # attempts that lost their snapshots in memory too
     snapshot_step: int | None = None
     level: str = ""  # how exact a resume will be, as in `events.LevelKnown`
@@ -65,8 +55,8 @@ class Status(Frozen):
     best_metric: str = ""
     best_value: float | None = None
     best_epoch: int | None = None
-    rss_bytes: int | None = None
-    memory_bytes: int | None = None
+    rss_bytes: int | None = None  # of the trainer
+    memory_bytes: int | None = None  # of all processes of the command
     input_share: float | None = None  # share of the steps' time that goes into waiting for input
     forecasts: list[str] = field(default_factory=list)
     snapshot_memory_bytes: int | None = None  # size of the two places for snapshots
@@ -75,16 +65,16 @@ class Status(Frozen):
     started_seconds: float | None = None  # when the attempt started, seconds since the epoch
     resumed_from_step: int | None = None
     exit_code: int | None = None
-    replay_step: int | None = None
+    replay_step: int | None = None  # whose place in the input is found by drawing batches again
     replayed_batches: int | None = None
     batches_to_replay: int | None = None
-    on_hang: str = ""
-    silent_seconds: float | None = None
-    patience_seconds: float | None = None
+    on_hang: str = ""  # what follows a standstill: "warn", "kill", "restart"; empty without a watch
+    silent_seconds: float | None = None  # since the last progress
+    patience_seconds: float | None = None  # a longer silence is a standstill
     standstill: str = ""  # where the training stands still, in words; empty while it does not
     leader: str = ""
-    common_step: int | None = None
-    members: list[JsonValue] = field(default_factory=list)
+    common_step: int | None = None  # newest step that all members which train together have saved
+    members: list[JsonValue] = field(default_factory=list)  # name, host, state, phase, step
     restarts: int = 0
     restarts_left: int = 0
     rollbacks: int = 0

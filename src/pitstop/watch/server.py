@@ -24,15 +24,11 @@ from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage, Pages
 
 
 class Rules(Frozen):
-    """What is let in.
+    """Which requests are served."""
 
-    `token`: every request has to carry it.  `hosts`: names, besides addresses and localhost, by
-    which the page may be asked for.  `can_control`: whether requests may act.
-    """
-
-    token: str
-    hosts: frozenset[str] = frozenset()
-    can_control: bool = True
+    token: str  # required in every request
+    hosts: frozenset[str] = frozenset()  # allowed host names, besides addresses and localhost
+    can_control: bool = True  # whether requests may act
 
 
 NotAdmitted = tuple[HTTPStatus, str]

@@ -23,17 +23,13 @@ _MEMORY_BYTES = 2 << 30
 
 
 class SparePlan(Frozen):
-    """What is started for the next attempt, with the `environment` of that attempt.
-
-    `imports`: the list of what it imports, written by the trainer.  `fingerprint`: an attempt
-    with another one may import something else.  `eager`: also while no processor is idle.
-    """
+    """What is started for the next attempt."""
 
     command: Sequence[str]
-    imports: Path
-    environment: Mapping[str, str]
-    fingerprint: Mapping[str, JsonValue]
-    eager: bool = False
+    imports: Path  # a list of modules, written by the trainer
+    environment: Mapping[str, str]  # of the next attempt
+    fingerprint: Mapping[str, JsonValue]  # an attempt with another one may import other modules
+    eager: bool = False  # start it even if no processor is idle
 
 
 class _Started(Frozen):

@@ -37,14 +37,11 @@ def _stop_request(connection: Connection, request: messages.ClientRequest) -> ev
 
 
 class _Waiting(Frozen):
-    """The checkpoint that a client waits for: of this step or a later one, of this name if any.
-
-    `of_all`: one that all members have which train together.
-    """
+    """The checkpoint that a client waits for: of this step or a later one."""
 
     step: int
-    name: str
-    of_all: bool
+    name: str  # empty for any
+    of_all: bool  # one that all members which train together have saved
 
     def is_served_by(self, event: events.CheckpointCommitted | events.GangSaved) -> bool:
         here = self.of_all == isinstance(event, events.GangSaved)

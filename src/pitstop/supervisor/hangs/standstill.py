@@ -35,13 +35,9 @@ class HangEvidence(Frozen):
 
 
 class Standstill(Frozen):
-    """What a training that makes no progress does, and the calls that say it, innermost first.
+    """What a training without progress does, and the calls that show it, innermost first."""
 
-    `doing` as in `events.TrainingStalled`, or "person", at a terminal or in a debugger: no
-    standstill.
-    """
-
-    doing: str
+    doing: str  # as in `events.TrainingStalled`; or "person": in a debugger or at a terminal
     place: str
     frames: tuple[StackFrame, ...] = ()
 

@@ -29,15 +29,11 @@ DRAWING = PACED | {Phase.FIRST_STEP}  # phases that wait for the input
 
 
 class HangPolicy(Frozen):
-    """What is done about a standstill.
+    """What is done about a standstill."""
 
-    Attributes:
-        replaces_workers: a dead data worker means "restart" where `action` is "warn".
-    """
-
-    after_seconds: float = 60.0  # the least silence that counts, 0 for no watch
+    after_seconds: float = 60.0  # the shortest silence that counts, 0 for no watch
     action: str = "warn"  # "warn", "kill" or "restart"
-    replaces_workers: bool = False
+    replaces_workers: bool = False  # if a data worker has died, "restart" instead of "warn"
 
     def action_for(self, doing: str) -> str:
         lost = doing == "worker" and self.replaces_workers
@@ -45,31 +41,24 @@ class HangPolicy(Frozen):
 
 
 class Observation(Frozen):
-    """What is seen of the trainer at one moment.
-
-    `mark` changes with every progress.  `busy`: its processes compute, or read and write.
-    `worker_died`: a process that feeds this epoch has died.
-    """
+    """What is seen of the trainer at one moment."""
 
     now_seconds: float
-    mark: Hashable
+    mark: Hashable  # changes with every progress
     phase: Phase
     step_seconds: float = 0.0
-    busy: bool = False
+    busy: bool = False  # its processes compute, or read and write
     stopped: bool = False
-    worker_died: bool = False
+    worker_died: bool = False  # a process that feeds this epoch has died
 
 
 class IdleTime(Frozen):
-    """The last look, and how long there was no progress: idle, and busy with something.
-
-    `longest_seconds`: by phase, the longest silence that ended with progress.
-    """
+    """The last look, and how long there was no progress: idle, and busy with something."""
 
     last: Observation | None = None
     idle_seconds: float = 0.0
     busy_seconds: float = 0.0
-    longest_seconds: Mapping[Phase, float] = field(default_factory=dict)
+    longest_seconds: Mapping[Phase, float] = field(default_factory=dict)  # silences that have ended
 
     @property
     def seconds(self) -> float:

@@ -32,13 +32,10 @@ class StopAfterEpochAsked(Told):
 
 
 class RoleAsked(Told):
-    """A process has a part in a cluster; it is journaled if the attempt is still under way.
-
-    `cluster` has all tasks, see `cluster.spec`; it is empty where they are not known.
-    """
+    """A process has a part in a cluster; it is journaled if the attempt is still under way."""
 
     event: RoleTaken
-    cluster: Mapping[str, Any]
+    cluster: Mapping[str, Any]  # all tasks, see `cluster.spec`; empty where they are not known
 
 
 class StatusAsked(Told):

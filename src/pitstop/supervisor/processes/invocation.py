@@ -74,16 +74,12 @@ class InvocationKind(enum.Enum):
 
 
 class Invocation(Frozen):
-    """A command in its parts.
-
-    `target`: a script's path as it was given, a module's or a program's name, or code.  `options`:
-    of the interpreter, as far as they change what a script does.
-    """
+    """A command in its parts."""
 
     kind: InvocationKind
-    target: str
+    target: str  # the path of the script as given, the name of the module or program, or code
     arguments: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # of the interpreter, if they change what the script does
     variables: tuple[str, ...] = ()
 
 

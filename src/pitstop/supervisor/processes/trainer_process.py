@@ -22,20 +22,14 @@ _NEVER = float("inf")
 
 
 class WatchedProcess(ABC):
-    """A trainer and what came out of it.
+    """A trainer and the processes that it started."""
 
-    Attributes:
-        exit: how it ended; None while it lives, and where that stays unknown.
-        killed: all of it was sent SIGKILL.
-        prepared: its libraries were imported before the attempt began.
-    """
-
-    prepared = False
+    prepared = False  # its libraries were imported before the attempt began
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.exit: Exit | None = None
-        self.killed = False
+        self.exit: Exit | None = None  # None while it lives, and if nobody knows how it ended
+        self.killed = False  # all its processes were sent SIGKILL
         self._kill_at = _NEVER
 
     @property

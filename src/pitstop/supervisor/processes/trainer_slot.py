@@ -52,22 +52,16 @@ def refuse(connection: Connection, reason: str) -> None:
 
 
 class TrainerSlot:
-    """Taken by one process at a time: the first that says hello, the next when that is gone.
-
-    Attributes:
-        terms: what who trains here is told, but for the points that it restores.
-        pid: process id of the trainer, 0 before there was one.
-        left_at: when it was gone, on the monotonic clock; None while it is there.
-    """
+    """Taken by one process at a time: the first that says hello, the next when that is gone."""
 
     def __init__(self, event_loop: EventLoop, terms: messages.Welcome, beacon_fd: int) -> None:
         self._event_loop = event_loop
-        self.terms = terms
+        self.terms = terms  # what the trainer is told, except for its restore points
         self._beacon_fd = beacon_fd
         self.welcomed = False
         self.connection: Connection | None = None
-        self.pid = 0
-        self.left_at: float | None = None
+        self.pid = 0  # of the trainer, 0 before there was one
+        self.left_at: float | None = None  # when it was gone (CLOCK_MONOTONIC)
 
     @property
     def connected(self) -> bool:

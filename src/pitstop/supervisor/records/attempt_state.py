@@ -11,27 +11,19 @@ from pitstop.supervisor.records.history import BestEpoch, History, best_of, bett
 
 
 class AttemptState(Frozen):
-    """The facts that later decisions and the status need.
-
-    Attributes:
-        over: the last training came to its end, and the script has neither failed nor left since.
-        bad: the first that was not finite.
-        released: the leader of its cluster has said that the training is over.
-        dead_workers: process ids of the trainer's children that ended without a request.
-        waits_at_step: of the saved `fit` that has not ended, until one goes on or begins.
-    """
+    """The facts that later decisions and the status need."""
 
     stop_requested: bool = False
     stop_sources: frozenset[str] = frozenset()  # the sources that have asked for a stop
-    bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None
+    bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None  # the first
     script_ended: bool = False
     raised: bool = False  # an exception has ended the script; its process may still be there
     trainer_stopped: bool = False
-    trains: bool = False  # a training has begun, and not come to its end
+    trains: bool = False  # a training has begun and not ended
     waits_for_others: bool = False  # its steps need gradients of other processes of the cluster
-    over: bool = False
+    over: bool = False  # the last training has ended, and the script has not failed or exited since
     role: events.RoleTaken | None = None  # the part of one of its processes in a cluster
-    released: events.MemberReleased | None = None
+    released: events.MemberReleased | None = None  # the leader of the cluster says that it is over
     broken: events.GangBroken | None = None  # a member that it trains together with is gone
     uninstrumented: bool = False  # a process reported that nothing of it can be seen
     rollback_refused: bool = False  # numbers are not finite, and the run may not go back any more
@@ -39,15 +31,15 @@ class AttemptState(Frozen):
     level: str = ""
     level_reason: str = ""
     resumed_from_step: int | None = None
-    waits_at_step: int | None = None
+    waits_at_step: int | None = None  # of a saved `fit` that has not ended, until a `fit` starts
     checkpoint_step: int | None = None  # step of the newest durable checkpoint
     checkpoint_epoch: int | None = None
     checkpoint: str = ""  # its folder's name; of a training that saves itself, the script's folder
     checkpoint_seconds: float | None = None
     checkpoint_bytes: int = 0  # its size, 0 before the first of the attempt
     save_seconds: float = 0.0  # what it took to write, 0 before the first of the attempt
-    common_step: int | None = None  # of the newest that all have which train together with it
-    dead_workers: frozenset[int] = frozenset()
+    common_step: int | None = None  # newest step that all members which train together have saved
+    dead_workers: frozenset[int] = frozenset()  # pids of children that ended without a request
     best: BestEpoch | None = None
     last_epoch: events.EpochEnded | None = None
 

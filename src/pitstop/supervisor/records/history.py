@@ -61,12 +61,11 @@ class Losses(Frozen):
     """How often the run lost its memory: the whole machine or container, not a process.
 
     Only the end of trainer, supervisor and persister at once takes a run back to its last durable
-    checkpoint.  `count`: attempts whose end neither supervisor nor persister recorded;
-    `observed_seconds`: of all attempts.
+    checkpoint.
     """
 
-    count: int = 0
-    observed_seconds: float = 0.0
+    count: int = 0  # attempts whose end neither supervisor nor persister recorded
+    observed_seconds: float = 0.0  # of all attempts
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> Self:
@@ -114,30 +113,24 @@ def _was_lost(own: Sequence[Entry]) -> bool:
 
 
 class History(Frozen):
-    """The attempts before this one, as far as they matter to it.
+    """What this attempt needs to know of the attempts before it."""
 
-    `reached_step`: -1 when not known.  `environment`: the last fingerprint; `versions`: those of
-    the last one that trained.  `save_seconds`: what the newest checkpoint took, 0 when there is
-    none. `trains`: a `fit` had not ended. `batch_parts`: in how many parts steps are computed by
-    now. `doubt`: why the last state that is not exact is not.
-    """
-
-    reached_step: int = -1
-    environment: Mapping[str, events.JsonValue] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    save_seconds: float = 0.0
+    reached_step: int = -1  # -1 when not known
+    environment: Mapping[str, events.JsonValue] = field(default_factory=dict)  # the last one
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the last attempt that trained
+    save_seconds: float = 0.0  # of the newest checkpoint, 0 when there is none
     epochs: tuple[events.EpochEnded, ...] = ()
-    trains: bool = False
+    trains: bool = False  # a `fit` has not ended
     losses: Losses = NO_LOSSES
     start_from: str = ""
-    doubt: str = ""
+    doubt: str = ""  # why the state was not exact, if it was not
     gangs: Mapping[int, events.GangFormed] = field(default_factory=dict)
     rollbacks: tuple[events.RolledBack, ...] = ()
-    batch_parts: int = 1
+    batch_parts: int = 1  # in how many parts a step is computed
     small_buffers: bool = False
-    mixed_precision: bool = False  # layers compute in a smaller dtype by now
+    mixed_precision: bool = False  # layers compute in a smaller dtype
     leader: LeaderBefore = LeaderBefore.UNKNOWN
-    script_saved: events.ScriptSaved | None = None  # the last, of a script that goes on from it
+    script_saved: events.ScriptSaved | None = None  # the last, of a script that continues from it
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry], limit_bytes: int | None = None) -> Self:

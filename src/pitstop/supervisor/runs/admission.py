@@ -31,18 +31,14 @@ _Group = tuple[str, ...]
 
 
 class StartedCommand(Frozen):
-    """What was started, where; empty where it is not on record.
-
-    `script`: its absolute path without links.  `files`: digests of small files that the command
-    names.
-    """
+    """What was started, and where; empty where it was not recorded."""
 
     words: tuple[str, ...]
     cwd: str = ""
     host: str = ""
-    script: str = ""
+    script: str = ""  # absolute path, without links
     script_digest: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)  # digests of small files in the command
 
     @cached_property
     def invocation(self) -> Invocation:

@@ -15,32 +15,23 @@ PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
 
 
 class StopPolicy(Frozen):
-    """What the user has chosen.
+    """What the user has chosen."""
 
-    `preemption`: one of `PREEMPTION_CHOICES`.  `stops_under_pressure`: else the run is saved, and
-    goes on.  `kill_after_seconds`: from a SIGTERM to the SIGKILL, 0 for none; None if nothing is
-    known.
-    """
-
-    preemption: str = "auto"
-    stops_under_pressure: bool = False
+    preemption: str = "auto"  # one of `PREEMPTION_CHOICES`
+    stops_under_pressure: bool = False  # if not, the run is saved and continues
     signals: SignalActions = field(default_factory=dict)
-    kill_after_seconds: float | None = None
+    kill_after_seconds: float | None = None  # from SIGTERM to SIGKILL, 0: none; None: not known
 
 
 class RunRequest(Frozen):
-    """One call of `pitstop run`.
-
-    Attributes:
-        max_seconds: time for the whole call, 0 for no limit; None asks the scheduler's environment.
-    """
+    """One call of `pitstop run`."""
 
     run_dir: Path
     command: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
     mirror: str = ""  # URL of its mirror, empty for none
     grace_seconds: float = 30.0  # the longest wait for a boundary after a stop request
-    max_seconds: float | None = None
+    max_seconds: float | None = None  # for the whole call, 0 for no limit; None asks the scheduler
     stop_when: str = ""  # a condition on the metrics, see `stop_condition`; or empty
     stops: StopPolicy = field(default_factory=StopPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)

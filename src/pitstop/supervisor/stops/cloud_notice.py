@@ -39,16 +39,13 @@ class PreemptionNotice(Frozen):
 
 
 class GoogleQuestion(Frozen):
-    """A value of Compute Engine's metadata: what it may be; the last one ends the machine.
-
-    `seconds`: from then to the end, at least; `gpu_seconds` where the machine has GPUs.
-    """
+    """A value in the metadata of Compute Engine; the last of its `values` ends the machine."""
 
     path: str
     values: tuple[str, ...]
     reason: str
-    seconds: float
-    gpu_seconds: float
+    seconds: float  # from then to the end, at least
+    gpu_seconds: float  # the same for a machine with GPUs
 
     def announces(self, body: str) -> bool:
         """Whether an answer announces the end; a `MalformedNotice` where it is none."""

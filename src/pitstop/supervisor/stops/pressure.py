@@ -43,20 +43,15 @@ class Shortage(enum.Enum):
 
 
 class Reading(Frozen):
-    """What there is, and what is needed; None where it is not known.
-
-    `falling_bytes`, `swapping_bytes`: in each of the last seconds, at least.  `stalled_share`: of
-    the time in which everybody waited for memory.  `checkpoint_bytes`: of the last one, 0 before
-    the first.
-    """
+    """What there is, and what is needed; None where it is not known."""
 
     available_bytes: int
-    falling_bytes: int
+    falling_bytes: int  # in each of the last seconds, at least
     trainer_bytes: int
-    stalled_share: float | None = None
-    swapping_bytes: int = 0
+    stalled_share: float | None = None  # of the time in which all processes waited for memory
+    swapping_bytes: int = 0  # in each of the last seconds, at least
     disk_free_bytes: int | None = None
-    checkpoint_bytes: int = 0
+    checkpoint_bytes: int = 0  # size of the last one, 0 before the first
 
 
 def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:

@@ -67,16 +67,13 @@ _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
 class ReceivedSignal(Frozen):
-    """A signal that arrived; `sender_pid` is None when the kernel, or the terminal, sent it.
-
-    `action`: what it is to do; None for one that does not concern the user.
-    """
+    """A signal that arrived."""
 
     signal: signal.Signals
-    sender_pid: int | None
+    sender_pid: int | None  # None if the kernel or the terminal sent it
     sender_uid: int | None
     from_terminal: bool
-    action: Action | None = None
+    action: Action | None = None  # None for a signal that does not concern the user
 
     @property
     def asks_to_stop(self) -> bool:
