@@ -51,26 +51,7 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Settings(Frozen):
-    """Settings of one attempt.
-
-    Attributes:
-        take: hyperparameters whose value is the script's and not the saved one, by name; or "all".
-        export_to: the format that the saved state is exported to, instead of being
-            trained on; empty to train.
-        keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
-        saved_metrics: step and metrics of the checkpoints that there are.
-        measure_from: run a few training steps for the memory that they take, the first ones with
-            this share of the script's batch, and end there, saving nothing; 0 to train.
-        stop_returns: a stop ends the training, and the script goes on after it; else
-            it ends the script.
-        find_nan_step: run this step layer by layer, to find out where its first bad number
-            came from, and end there, saving nothing; 0 to train.
-        on_bad_record: "fail", or "skip" to leave out the batch of a record that cannot be read.
-        rolls_back: the run goes back to before the first loss that is not finite, and saves nothing
-            from there on.
-        rates: by the step of a saved state, the learning rate to go on with from there.
-        mixed_precision: layers compute in `MIXED_PRECISION`, where the script sets no policy.
-    """
+    """Settings of one attempt."""
 
     overhead: float = 0.01  # share of the training time that Pitstop may cost (0.01 = 1 %)
     every_steps: int = 0  # steps between durable checkpoints, 0 for automatic
@@ -82,24 +63,24 @@ class Settings(Frozen):
     halt_at_step: int = 0  # stop, saved, at the first boundary from this step on, 0 for never
     die_at_step: int = 0  # SIGKILL the trainer there, 0 for never; a drill does this
     start_from: str = ""  # saved weights that a new run begins with, an absolute path; or empty
-    export_to: str = ""
+    export_to: str = ""  # export the saved state in this format instead of training; empty to train
     export_path: str = ""  # what `export_to` writes, an absolute path
-    keep_best: tuple[str, ...] = ()
-    saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
-    stop_returns: bool = False
-    find_nan_step: int = 0
-    measure_from: float = 0.0
+    keep_best: tuple[str, ...] = ()  # rules of `store.best_rule`: ends of epochs that are kept
+    saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()  # step and metrics of checkpoints
+    stop_returns: bool = False  # the script continues after a stop of its training
+    find_nan_step: int = 0  # run this step layer by layer to find its first bad number; 0 to train
+    measure_from: float = 0.0  # share of the script's batch to measure the memory of; 0 to train
     flight_seconds: float = 1.0  # time between two samples of the flight recorder, 0 for none
-    take: tuple[str, ...] = ()
-    on_bad_record: str = "fail"
-    rolls_back: bool = False
+    take: tuple[str, ...] = ()  # hyperparameters whose values are the script's, by name; or "all"
+    on_bad_record: str = "fail"  # or "skip": leave out the batch of a record that cannot be read
+    rolls_back: bool = False  # after a loss that is not finite, save nothing: the run goes back
     skip_steps: tuple[int, ...] = ()  # steps whose batches are left out
-    rates: tuple[tuple[int, float], ...] = ()
+    rates: tuple[tuple[int, float], ...] = ()  # learning rates, by step of a saved state
     clip_norm: float = 0.0  # that the gradients of a step are clipped to, 0 for not at all
     look_to_step: int = 0  # after each step up to this one the weights are looked at
     batch_parts: int = 1  # in how many parts a step is computed, 1 for one
     small_buffers: bool = False  # the input holds as little as it can, in the same order
-    mixed_precision: bool = False
+    mixed_precision: bool = False  # compute in `MIXED_PRECISION`, unless the script sets a policy
     spare: bool = False  # leave a list of what was imported, for a spare process
     altered: str = ""  # why the numbers are not those of the script alone; empty where they are
     edits: str = ""  # a digest of the edits between attempts of what the script reads, or empty

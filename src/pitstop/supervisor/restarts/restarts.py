@@ -55,31 +55,23 @@ CauseOf = Callable[[Path], str]  # the cause that ended the last attempt of the 
 
 
 class RestartPolicy(Frozen):
-    """What one call of `pitstop run` does after a failure.
-
-    `spare`: prepares the process of the next attempt; None: slowly, as long as all processors are
-    busy.
-    """
+    """What one call of `pitstop run` does after a failure."""
 
     most: int = 0  # restarts
     after_hang: bool = True
     divides: bool = False  # goes on with parts of a batch where memory did not suffice
     lowers_precision: bool = False  # and before that with a smaller dtype
-    spare: bool | None = None
+    spare: bool | None = None  # prepare the next process; None: slowly while processors are busy
     rollbacks: int = 0  # how often it may go back to before a number that is not finite
 
 
 class AttemptFailure(Frozen):
-    """An attempt that failed at a step.
-
-    `may_pass`: the next attempt may succeed, as after a fault from outside.  `by_itself`: by its
-    own signal.
-    """
+    """An attempt that failed at a step."""
 
     cause: str
     step: int
-    may_pass: bool = False
-    by_itself: bool = False
+    may_pass: bool = False  # as a fault from outside
+    by_itself: bool = False  # by a signal of its own
 
 
 class Decision(Frozen):
