@@ -14,7 +14,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.control.live_run import status_at, statuses_at
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, loss_text
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 
@@ -73,7 +73,6 @@ def _row(status: Status) -> tuple[str, ...]:
     epoch = None if status.epoch is None else status.epoch + 1
     numbers = (status.step, epoch, status.checkpoint_step, status.attempt or None)
     counts = ("-" if n is None else str(n) for n in numbers)
-    loss = f"{status.loss:.4g}" if isinstance(status.loss, float) else status.loss or "-"
     value, name = status.best_value, status.best_metric
     best = "-" if value is None else f"{name} {value:.4g}"
-    return (status.run_dir, status.state, *counts, loss, best)
+    return (status.run_dir, status.state, *counts, loss_text(status) or "-", best)

@@ -17,7 +17,15 @@ from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status import Status, place_text, rate_text, replay_text, stored_status
+from pitstop.supervisor.status import (
+    Status,
+    best_text,
+    loss_text,
+    place_text,
+    rate_text,
+    replay_text,
+    stored_status,
+)
 
 
 @click.command()
@@ -70,8 +78,8 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("step", _position(status)),
         ("rate", rate_text(status)),
         ("progress", _progress(status)),
-        ("loss", f"{status.loss:.6g}" if isinstance(status.loss, float) else status.loss or ""),
-        ("best", _best(status)),
+        ("loss", loss_text(status, digits=6)),
+        ("best", best_text(status, digits=6)),
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
         ("memory", _memory(status)),
@@ -97,12 +105,6 @@ def _task(row: dict[str, JsonValue]) -> str:
     details = ", ".join(filter(None, (f"{row['phase']}".replace("_", " "), step, f"{row['host']}")))
     text = f"{row['task']}: {row['state']}".replace("_", " ")
     return f"{text} ({details})" if details else text
-
-
-def _best(status: Status) -> str:
-    if status.best_value is None or status.best_epoch is None:
-        return ""
-    return f"{status.best_metric} {status.best_value:.6g} in epoch {status.best_epoch + 1}"
 
 
 def _state(status: Status) -> str:

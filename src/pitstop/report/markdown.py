@@ -2,7 +2,7 @@
 
 import re
 
-from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
+from pitstop.diagnosis import EvidenceItem, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain_record
 from pitstop.report.timeline import clock
@@ -37,7 +37,11 @@ def _attempt(report: WhyReport) -> list[str]:
 
 
 def _earlier(report: WhyReport) -> list[str]:
-    parts = _section("Earlier attempts", [_one_line(each) for each in report.earlier])
+    lines = [
+        f"Attempt {each.attempt}: {_short(each.finding) if each.finding else each.state}"
+        for each in report.earlier
+    ]
+    parts = _section("Earlier attempts", lines)
     compared = " ".join(_escape(each) for each in compare(report.attempts))
     return [*parts, compared] if parts and compared else parts
 
@@ -59,11 +63,6 @@ def _item(item: EvidenceItem) -> str:
     # Evidence is quoted, never interpreted: an indented block holds any text.
     quoted = "\n".join(f"      {line}" for line in item.text.splitlines())
     return f"{_escape(item.source)}:\n\n{quoted}\n"
-
-
-def _one_line(diagnosis: Diagnosis) -> str:
-    finding = diagnosis.finding
-    return f"Attempt {diagnosis.attempt}: {_short(finding) if finding else diagnosis.state}"
 
 
 def _short(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from pitstop.diagnosis import ChainLink, Diagnosis, Finding
+from pitstop.diagnosis import ChainLink, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain, plain_record
 from pitstop.record import Frozen
@@ -148,17 +148,15 @@ def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
 def _earlier(report: WhyReport) -> list[RenderableType]:
     if not report.earlier:
         return []
-    lines = [_one_line(each) for each in report.earlier[-_EARLIER:]]
+    lines = [
+        f"attempt {each.attempt}: {_short(each.finding) if each.finding else each.state}"
+        for each in report.earlier[-_EARLIER:]
+    ]
     left_out = len(report.earlier) - len(lines)
     older = [f"and {left_out} before them"] if left_out else []
     rows = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*lines, *older)]
     compared = [Text(line) for line in compare(report.attempts)]
     return [title("Earlier attempts"), Padding(Group(*rows, *compared), INDENT)]
-
-
-def _one_line(diagnosis: Diagnosis) -> str:
-    finding = diagnosis.finding
-    return f"attempt {diagnosis.attempt}: {_short(finding) if finding else diagnosis.state}"
 
 
 def _short(finding: Finding) -> str:

@@ -164,6 +164,16 @@ def place_text(status: Status, of: str) -> str:
     return f"{status.step}, epoch {status.epoch + 1}{epochs}"
 
 
+def loss_text(status: Status, digits: int = 4) -> str:
+    return f"{status.loss:.{digits}g}" if isinstance(status.loss, float) else status.loss or ""
+
+
+def best_text(status: Status, digits: int = 4) -> str:
+    if status.best_value is None or status.best_epoch is None:
+        return ""
+    return f"{status.best_metric} {status.best_value:.{digits}g} in epoch {status.best_epoch + 1}"
+
+
 def rate_text(status: Status) -> str:
     if status.rate is None:
         return ""

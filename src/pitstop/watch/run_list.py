@@ -11,7 +11,7 @@ from pitstop.durations import duration
 from pitstop.errors import PitstopError
 from pitstop.report.page.element import Child, element
 from pitstop.store.run_folder import find_runs
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, best_text, loss_text
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun
 
@@ -62,8 +62,8 @@ class RunList:
             (state, "", ""),
             (steps, "steps", ""),
             ("" if eta is None else duration(eta), "", "left "),
-            (run_parts.number(status.loss), "", "loss "),
-            (run_parts.best_text(status), "", "best "),
+            (loss_text(status), "", "loss "),
+            (best_text(status), "", "best "),
             ("" if saved is None else f"step {saved:,}", "", "saved "),
             (changed, "", ""),
         ]

@@ -15,7 +15,7 @@ from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.retention import last_policy, why_kept
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, best_text, loss_text
 from pitstop.watch.followed_run import FollowedRun
 
 _LOG_LINES = 60
@@ -52,7 +52,7 @@ def rows_of(status: Status, forecasts: Sequence[str] = ()) -> list[tuple[str, st
         ("epoch", _epoch(status)),
         ("time left", "" if eta is None else duration(eta)),
         ("speed", "" if rate is None else f"{rate:.3g} steps/s"),
-        ("loss", number(status.loss)),
+        ("loss", loss_text(status)),
         ("best", best_text(status)),
         ("saved", saved or "nothing yet"),
         ("memory", "" if status.memory_bytes is None else size(status.memory_bytes)),
@@ -75,16 +75,6 @@ def total_steps(status: Status) -> int | None:
         return None
     done = status.epoch * status.steps_per_epoch + (status.step_in_epoch or 0)
     return status.epochs * status.steps_per_epoch if done == status.step else None
-
-
-def best_text(status: Status) -> str:
-    if status.best_value is None or status.best_epoch is None:
-        return ""
-    return f"{status.best_metric} {status.best_value:.4g} in epoch {status.best_epoch + 1}"
-
-
-def number(value: float | str | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else value or ""
 
 
 def tone(state: str) -> str:

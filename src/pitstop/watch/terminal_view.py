@@ -23,7 +23,7 @@ from pitstop.errors import PitstopError
 from pitstop.plain_text import plain_line
 from pitstop.report.page.plot import Scale, axis, scale_of
 from pitstop.report.timeline import Panel, Point, Timeline, value_text
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, loss_text
 from pitstop.watch import run_parts
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.followed_run import FollowedRun
@@ -98,7 +98,7 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
             _text(status.state, _style(status.state)),
             _text(run_parts.step_text(status)),
             _text("" if eta is None else duration(eta)),
-            _text(run_parts.number(status.loss)),
+            _text(loss_text(status)),
             _text(best),
             _text(duration(max(0.0, time.time() - at)) if at else "", "dim"),
         ]

@@ -131,7 +131,7 @@ def line_path(points: Iterable[tuple[float, float]]) -> str:
 
 def _caption(panel: Panel, scale: Scale) -> Element:
     names: list[Child] = [
-        element("span", element("i", class_=_key(each, place)), each.name, class_="name")
+        element("span", element("i", class_=f"key {_kind(each, place)}"), each.name, class_="name")
         for place, each in enumerate(panel.series)
     ]
     if panel.limit is not None:
@@ -147,8 +147,8 @@ def _caption(panel: Panel, scale: Scale) -> Element:
     )
 
 
-def _key(series: Series, place: int) -> str:
-    return "key forecast s0" if series.is_forecast else f"key s{place}"
+def _kind(series: Series, place: int) -> str:
+    return "forecast s0" if series.is_forecast else f"s{place}"
 
 
 def _labels(panel: Panel, scale: Scale) -> Element:
@@ -198,8 +198,7 @@ def _series(placed: list[Point], line: str, series: Series, place: int) -> list[
     if series.is_dots:
         dots = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in placed if math.isfinite(y))
         return [_path(line, f"thin s{place}"), _path(dots, f"dots s{place}")]
-    kind = "line forecast s0" if series.is_forecast else f"line s{place}"
-    return [_path(line, kind)]
+    return [_path(line, f"line {_kind(series, place)}")]
 
 
 def _area(placed: list[Point], line: str) -> Element | None:
