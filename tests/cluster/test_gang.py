@@ -21,7 +21,7 @@ from pitstop.cluster.messages import (
     SnapshotOrder,
 )
 from pitstop.cluster.spec import Task
-from pitstop.cluster.stop_agreement import HOLDS
+from pitstop.cluster.stop_agreement import CONFIRMS, HOLDS, ON_ITS_WAY
 
 W0, W1 = Task("worker", 0), Task("worker", 1)
 BOTH = frozenset({W0, W1})
@@ -57,13 +57,45 @@ def test_a_stop_is_asked_for_once() -> None:
     assert leader.stop_step == 12
 
 
-def test_an_order_is_said_again() -> None:
+def test_an_order_is_said_again_to_those_who_have_not_answered() -> None:
     leader = new_leader()
     formed(leader)
     orders = leader.ask_stop(REASON, TRAINS)
-    assert leader.tick(100.0, TRAINS) == orders
-    assert leader.tick(100.5, TRAINS) == []
-    assert leader.tick(101.0, TRAINS) == orders
+    assert leader.tick(100.0, TRAINS) == []
+    assert leader.tick(100.02, TRAINS) == []
+    assert leader.tick(100.04, TRAINS) == orders
+    leader.hear(W0, HoldAnswer(1, HOLDS, 12))
+    assert leader.tick(100.05, TRAINS) == []
+    assert leader.tick(100.1, TRAINS) == [(W1, Hold(1, 12, REASON))]
+    leader.hear(W1, HoldAnswer(1, ON_ITS_WAY, 11))
+    assert leader.tick(100.3, TRAINS) == [(W1, Hold(1, 12, REASON))]
+
+
+def test_a_commit_is_said_again_until_it_is_confirmed() -> None:
+    leader = new_leader()
+    formed(leader)
+    leader.ask_stop(REASON, TRAINS)
+    leader.hear(W0, HoldAnswer(1, HOLDS, 12))
+    leader.hear(W1, HoldAnswer(1, HOLDS, 12))
+    leader.hear(W0, HoldAnswer(0, CONFIRMS, 12))
+    leader.tick(100.0, TRAINS)
+    assert leader.tick(100.1, TRAINS) == [(W1, Commit(12))]
+    leader.hear(W1, HoldAnswer(0, CONFIRMS, 12))
+    assert leader.tick(100.2, TRAINS) == []
+
+
+def test_orders_to_thousands_are_not_said_again_before_they_can_have_answered() -> None:
+    tasks = [Task("worker", index) for index in range(2000)]
+    leader = GangLeader(frozenset(tasks), W0, lambda: "g1")
+    for message in (Muster(1), ResumeAnswer(1, verified=True)):
+        for task in tasks:
+            leader.hear(task, message)
+    leader.ask_stop(REASON, TRAINS)
+    leader.tick(100.0, TRAINS)
+    assert leader.tick(100.1, TRAINS) == []
+    for task in tasks[1:]:
+        leader.hear(task, HoldAnswer(1, HOLDS, 12))
+    assert leader.tick(100.15, TRAINS) == [(W0, Hold(1, 12, REASON))]
 
 
 def test_the_loss_of_a_member_ends_the_gang_and_another_one_follows() -> None:
@@ -150,9 +182,9 @@ def test_a_save_is_agreed_on_like_a_stop_and_all_go_on() -> None:
     hold = Hold(1, 12, "", saves=True, name="good")
     assert leader.hear(W1, SaveProposal("good")) == [(W0, hold), (W1, hold)]
     assert leader.hear(W0, SaveProposal()) == [(W0, hold), (W1, hold)]
-    assert leader.tick(101.0, TRAINS) == [(W0, hold), (W1, hold)]
     assert hold_all(leader, 12) == [Commit(12), Commit(12)]
     assert leader.stop_step is None
+    leader.tick(101.0, TRAINS)
     assert leader.tick(102.0, TRAINS) == [(W0, Commit(12)), (W1, Commit(12))]
     for task in (W0, W1):
         leader.hear(task, SavedReport(f"{gang}:0:12:"))

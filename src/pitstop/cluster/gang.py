@@ -15,6 +15,8 @@ from pitstop.cluster.stop_agreement import StopAgreement
 from pitstop.record import Frozen
 
 _REPEAT_SECONDS = 1.0
+_LEAST_REPEAT_SECONDS = 0.03
+_MOST_REPEATED = 10_000  # orders that are repeated in a second, which the leader has time for
 _FIRST_SNAPSHOT_SECONDS = 3.0
 _LEAST_SNAPSHOT_SECONDS = 10.0
 _COST_FACTOR = 50
@@ -46,7 +48,7 @@ class GangLeader:
         self._new_name = new_name
         self._ended: dict[Task, int] = {}
         self._over: messages.GangOver | None = None
-        self._repeat_at_seconds = 0.0
+        self._told_at_seconds: float | None = None
         self._progress = LeaderProgress(0, trains=False)
         self._begin()
 
@@ -76,8 +78,7 @@ class GangLeader:
                 self._resume, words = resume_agreement.verified(self._resume, task, message)
                 return list(words)
             case messages.HoldAnswer() if self._agreement is not None:
-                self._agreement, orders = stop_agreement.answered(self._agreement, task, message)
-                return list(orders)
+                return self._say(stop_agreement.answered(self._agreement, task, message))
             case messages.SaveProposal(name):
                 return self._ask("", self._progress, saves=True, name=name)
             case messages.SavedReport(mark):
@@ -102,9 +103,15 @@ class GangLeader:
             return []
         if saves and before is not None and not before.agreed:
             name = name or before.name
-        self._agreement, orders = stop_agreement.begun(
+        begun = stop_agreement.begun(
             self._members, progress.entering + 1, reason, saves=saves, name=name, before=before
         )
+        return self._say(begun)
+
+    def _say(self, following: tuple[StopAgreement, stop_agreement.Orders]) -> Orders:
+        self._agreement, orders = following
+        if orders:
+            self._told_at_seconds = None
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
@@ -121,11 +128,19 @@ class GangLeader:
         self._progress = progress
         if not self.is_ready:
             return []
-        orders = list(self._snapshot(now_seconds, progress))
-        if self._agreement is not None and now_seconds >= self._repeat_at_seconds:
-            self._repeat_at_seconds = now_seconds + _REPEAT_SECONDS
-            orders += self._agreement.orders
-        return orders
+        return [*self._snapshot(now_seconds, progress), *self._repeated(now_seconds)]
+
+    def _repeated(self, now_seconds: float) -> stop_agreement.Orders:
+        """The orders to members that have not answered for a while: a connection may be new."""
+        agreement = self._agreement
+        if agreement is None or not agreement.awaited:
+            return ()
+        self._told_at_seconds = told_at = self._told_at_seconds or now_seconds
+        wait_seconds = max(_LEAST_REPEAT_SECONDS, agreement.awaited.bit_count() / _MOST_REPEATED)
+        if now_seconds - told_at < min(_REPEAT_SECONDS, wait_seconds):
+            return ()
+        self._told_at_seconds = now_seconds
+        return agreement.orders(agreement.awaited)
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
         if muster.attempt <= self._ended.get(task, 0):

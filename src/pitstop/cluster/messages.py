@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pitstop.events import JsonValue
 from pitstop.link.messages import Count, Message
 
-PROTOCOL = 5
+PROTOCOL = 6
 
 
 class JoinRequest(Message):
@@ -163,7 +163,7 @@ class Hold(ToMember):
 class HoldAnswer(ToLeader):
     """To the leader: whether the trainer is "on its way", "holds" or "passed".
 
-    `step`: where it holds, or comes to hold next.
+    `step`: where it holds, or comes to hold next.  After a `Commit`, this member "confirms" it.
     """
 
     round: Count

@@ -3,16 +3,16 @@
 1. All members are told to hold at a step (`Hold`).  Each answers whether it holds there, is still
    on its way, or had passed it before it heard of it.
 2. Where one had passed it, another round begins, with the step where the furthest of those will
-   hold.  They are told first.  Members that hold already go on when all of those have answered:
-   else they could pull them past the step again, since all members end a step together.
-3. When all members hold at the step of the round, it is agreed, and never changes.
+   hold.  By then each trainer holds, or will at the end of its step: none gets past the new one.
+3. When all members hold at the step of the round, it is agreed, and never changes.  Each confirms
+   that it has heard of it.
 
 A trainer that holds waits for its supervisor, outside of any collective of TensorFlow's; nobody
 leaves a collective in which another member waits.
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 
 from pitstop.cluster.messages import Commit, Hold, HoldAnswer
 from pitstop.cluster.spec import Task
@@ -21,31 +21,48 @@ from pitstop.record import Frozen
 ON_ITS_WAY = "on its way"
 HOLDS = "holds"
 PASSED = "passed"
+CONFIRMS = "confirms"
 
 Orders = tuple[tuple[Task, Hold | Commit], ...]
+Members = int
+"""Some members: the bit n stands for the one with the number n.  Each of thousands of answers makes
+a new value of it, which a set would be too large for."""
 
 
 class StopAgreement(Frozen):
-    """What the leader knows of a round (from 1): its step, who was told, their last answers.
+    """What the leader knows of a round (from 1): its step, and what the members answered.
 
-    `saves`: all save at the step, by this name if any, and go on.  `agreed`: all hold at the step.
+    `silent`: who has not answered; once it is `agreed`, who has not confirmed.  `moving`: who is on
+    its way.  `furthest`: where the furthest of those holds that had passed the step, or -1.
+    `saves`: all save at the step, by this name if any, and go on.
     """
 
-    members: frozenset[Task]
+    numbers: Mapping[Task, int]
     reason: str
     round: int
     step: int
-    told: frozenset[Task]
-    answers: Mapping[Task, HoldAnswer] = field(default_factory=dict)
+    silent: Members
+    moving: Members = 0
+    furthest: int = -1
     agreed: bool = False
     saves: bool = False
     name: str = ""
 
     @property
-    def orders(self) -> Orders:
-        if self.agreed:
-            return tuple((task, Commit(self.step)) for task in sorted(self.members))
-        return _hold(self, self.told)
+    def all(self) -> Members:
+        return (1 << len(self.numbers)) - 1
+
+    @property
+    def awaited(self) -> Members:
+        """Whose answers are missing for what follows."""
+        return self.silent or self.moving
+
+    def orders(self, members: Members) -> Orders:
+        """What these members are told."""
+        order: Hold | Commit = Commit(self.step)
+        if not self.agreed:
+            order = Hold(self.round, self.step, self.reason, self.saves, self.name)
+        return tuple((task, order) for task, n in self.numbers.items() if members >> n & 1)
 
 
 def begun(
@@ -63,41 +80,38 @@ def begun(
     else:
         # A later round counts also for who has not heard yet that it may go on.
         number = before.round + 1 if before is not None else 1
-        agreement = StopAgreement(members, reason, number, step, members, saves=saves, name=name)
-    return agreement, agreement.orders
+        numbers = {task: n for n, task in enumerate(sorted(members))}
+        everybody = (1 << len(numbers)) - 1
+        agreement = StopAgreement(numbers, reason, number, step, everybody, saves=saves, name=name)
+    return agreement, agreement.orders(agreement.all)
 
 
 def answered(
     agreement: StopAgreement, task: Task, answer: HoldAnswer
 ) -> tuple[StopAgreement, Orders]:
+    number = agreement.numbers.get(task)
+    own = 0 if number is None else 1 << number
     if agreement.agreed:
-        return agreement, ((task, Commit(agreement.step)),)
-    if answer.round != agreement.round or task not in agreement.told:
+        if answer.state == CONFIRMS:
+            return replace(agreement, silent=agreement.silent & ~own), ()
+        return agreement, agreement.orders(own)
+    if answer.round != agreement.round or not own:
         return agreement, ()
-    known = replace(agreement, answers={**agreement.answers, task: answer})
-    if known.told - known.answers.keys():
+    moving = agreement.moving & ~own
+    known = replace(
+        agreement,
+        silent=agreement.silent & ~own,
+        moving=moving | own if answer.state == ON_ITS_WAY else moving,
+        furthest=max(agreement.furthest, answer.step if answer.state == PASSED else -1),
+    )
+    if known.silent or (known.moving and known.furthest < 0):
         return known, ()
-    passed = [each.step for each in known.answers.values() if each.state == PASSED]
-    if passed:
-        return _another_round(known, max(passed))
-    if rest := known.members - known.told:
-        return replace(known, told=known.members), _hold(known, rest)
-    if all(each.state == HOLDS for each in known.answers.values()):
-        agreed = replace(known, agreed=True)
-        return agreed, agreed.orders
-    return known, ()
-
-
-def _another_round(agreement: StopAgreement, step: int) -> tuple[StopAgreement, Orders]:
-    waiting = {task for task, each in agreement.answers.items() if each.state == HOLDS}
-    told = agreement.told - waiting
-    following = replace(agreement, round=agreement.round + 1, step=step, told=told, answers={})
-    return following, following.orders
-
-
-def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
-    order = Hold(agreement.round, agreement.step, agreement.reason, agreement.saves, agreement.name)
-    return tuple((task, order) for task in sorted(tasks))
+    following = replace(known, silent=known.all, moving=0, furthest=-1)
+    if known.furthest >= 0:
+        following = replace(following, round=known.round + 1, step=known.furthest)
+    else:
+        following = replace(following, agreed=True)
+    return following, following.orders(following.all)
 
 
 def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
@@ -106,4 +120,4 @@ def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
         return HoldAnswer(order.round, HOLDS, held)
     if entering > order.step:
         return HoldAnswer(order.round, PASSED, held if held == entering - 1 else entering)
-    return HoldAnswer(order.round, ON_ITS_WAY, entering)
+    return HoldAnswer(order.round, ON_ITS_WAY, order.step)

@@ -312,7 +312,10 @@ class GangPart:
             self._beacon.hold_from(order.step)
             if not (order.saves or self._resources.attempt_state.stop_requested):
                 yield StopAsked(events.StopRequested("cluster", "graceful", reason=order.reason))
-        elif held is not None and held.saves:
+            return
+        confirmed = messages.HoldAnswer(0, stop_agreement.CONFIRMS, order.step)
+        self._cluster.tell_gang(confirmed)
+        if held is not None and held.saves:
             if held.step == order.step:
                 self._order = None
                 # In this order: it sees what is asked for at the end of the step where it waits.

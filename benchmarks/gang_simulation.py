@@ -1,0 +1,43 @@
+"""How soon thousands of simulated members agree on a stop: `python -m benchmarks.gang_simulation`.
+
+Messages take 50 ms at most, in any order; one in twenty is lost; steps take 10 ms.  The leader is
+busy for as long as its answers really take on this machine; what connections cost is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+from tests.cluster.gang_simulation import Conditions, Simulation
+
+TIMES = ("agreed_seconds", "stopped_seconds", "busy_seconds")
+
+
+def main() -> None:
+    """Prints a row for members that end each step together, and one for others."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print("| members, steps | agreed, s | all stopped, s | leader busy, s | messages | rounds |")
+    print("|---|---|---|---|---|---|")
+    for lockstep in (True, False):
+        played = []
+        for seed in range(options.rounds):
+            conditions = Conditions(options.members, seed, 0.05, 0.05, lockstep, charged=True)
+            simulation = Simulation(conditions)
+            step = simulation.run()
+            if simulation.stopped() != {step}:
+                raise SystemExit(f"not all members stopped at one step (seed {seed})")
+            played.append(simulation)
+        medians = [statistics.median(getattr(each, of) for each in played) for of in TIMES]
+        words = " | ".join(f"{median:.2f}" for median in medians)
+        sent = max(each.sent_messages for each in played)
+        how = "together" if lockstep else "independent"
+        most = max(each.rounds for each in played)
+        print(f"| {options.members:,}, {how} | {words} | {sent:,} | {most} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
