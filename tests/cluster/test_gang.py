@@ -49,12 +49,12 @@ def test_a_stop_is_asked_for_once() -> None:
     leader = new_leader()
     assert leader.ask_stop(REASON, TRAINS) == []
     formed(leader)
-    assert leader.ask_stop(REASON, TRAINS) == [(W0, Hold(1, 12, REASON)), (W1, Hold(1, 12, REASON))]
+    assert leader.ask_stop(REASON, TRAINS) == [(W0, Hold(1, 11, REASON)), (W1, Hold(1, 11, REASON))]
     assert leader.ask_stop("again", TRAINS) == []
-    leader.hear(W0, HoldAnswer(1, HOLDS, 12))
+    leader.hear(W0, HoldAnswer(1, HOLDS, 11))
     assert leader.stop_step is None
-    assert leader.hear(W1, HoldAnswer(1, HOLDS, 12)) == [(W0, Commit(12)), (W1, Commit(12))]
-    assert leader.stop_step == 12
+    assert leader.hear(W1, HoldAnswer(1, HOLDS, 11)) == [(W0, Commit(11)), (W1, Commit(11))]
+    assert leader.stop_step == 11
 
 
 def test_an_order_is_said_again_to_those_who_have_not_answered() -> None:
@@ -64,23 +64,23 @@ def test_an_order_is_said_again_to_those_who_have_not_answered() -> None:
     assert leader.tick(100.0, TRAINS) == []
     assert leader.tick(100.02, TRAINS) == []
     assert leader.tick(100.04, TRAINS) == orders
-    leader.hear(W0, HoldAnswer(1, HOLDS, 12))
+    leader.hear(W0, HoldAnswer(1, HOLDS, 11))
     assert leader.tick(100.05, TRAINS) == []
-    assert leader.tick(100.1, TRAINS) == [(W1, Hold(1, 12, REASON))]
+    assert leader.tick(100.1, TRAINS) == [(W1, Hold(1, 11, REASON))]
     leader.hear(W1, HoldAnswer(1, ON_ITS_WAY, 11))
-    assert leader.tick(100.3, TRAINS) == [(W1, Hold(1, 12, REASON))]
+    assert leader.tick(100.3, TRAINS) == [(W1, Hold(1, 11, REASON))]
 
 
 def test_a_commit_is_said_again_until_it_is_confirmed() -> None:
     leader = new_leader()
     formed(leader)
     leader.ask_stop(REASON, TRAINS)
-    leader.hear(W0, HoldAnswer(1, HOLDS, 12))
-    leader.hear(W1, HoldAnswer(1, HOLDS, 12))
-    leader.hear(W0, HoldAnswer(0, CONFIRMS, 12))
+    leader.hear(W0, HoldAnswer(1, HOLDS, 11))
+    leader.hear(W1, HoldAnswer(1, HOLDS, 11))
+    leader.hear(W0, HoldAnswer(0, CONFIRMS, 11))
     leader.tick(100.0, TRAINS)
-    assert leader.tick(100.1, TRAINS) == [(W1, Commit(12))]
-    leader.hear(W1, HoldAnswer(0, CONFIRMS, 12))
+    assert leader.tick(100.1, TRAINS) == [(W1, Commit(11))]
+    leader.hear(W1, HoldAnswer(0, CONFIRMS, 11))
     assert leader.tick(100.2, TRAINS) == []
 
 
@@ -94,8 +94,8 @@ def test_orders_to_thousands_are_not_said_again_before_they_can_have_answered() 
     leader.tick(100.0, TRAINS)
     assert leader.tick(100.1, TRAINS) == []
     for task in tasks[1:]:
-        leader.hear(task, HoldAnswer(1, HOLDS, 12))
-    assert leader.tick(100.15, TRAINS) == [(W0, Hold(1, 12, REASON))]
+        leader.hear(task, HoldAnswer(1, HOLDS, 11))
+    assert leader.tick(100.15, TRAINS) == [(W0, Hold(1, 11, REASON))]
 
 
 def test_the_loss_of_a_member_ends_the_gang_and_another_one_follows() -> None:
@@ -113,9 +113,9 @@ def test_a_loss_behind_the_agreement_changes_nothing() -> None:
     formed(leader)
     leader.ask_stop(REASON, TRAINS)
     for task in (W0, W1):
-        leader.hear(task, HoldAnswer(1, HOLDS, 12))
+        leader.hear(task, HoldAnswer(1, HOLDS, 11))
     assert leader.lost(W1, "silent") == []
-    assert leader.stop_step == 12
+    assert leader.stop_step == 11
 
 
 def test_a_member_that_begins_again_was_lost() -> None:
@@ -156,7 +156,7 @@ def test_a_snapshot_that_one_has_missed_is_agreed_on_the_next_time() -> None:
     assert leader.tick(109.0, LeaderProgress(15, trains=True)) == []
     leader.hear(W0, SavedReport(f"{gang}:0:15:"))
     assert leader.tick(110.9, LeaderProgress(16, trains=True)) == []
-    hold = Hold(1, 18, "", saves=True)
+    hold = Hold(1, 17, "", saves=True)
     assert (W1, hold) in leader.tick(111.1, LeaderProgress(17, trains=True))
 
 
@@ -179,17 +179,17 @@ def test_a_save_is_agreed_on_like_a_stop_and_all_go_on() -> None:
     leader = new_leader()
     gang = formed(leader)
     leader.tick(100.0, TRAINS)
-    hold = Hold(1, 12, "", saves=True, name="good")
+    hold = Hold(1, 11, "", saves=True, name="good")
     assert leader.hear(W1, SaveProposal("good")) == [(W0, hold), (W1, hold)]
     assert leader.hear(W0, SaveProposal()) == [(W0, hold), (W1, hold)]
-    assert hold_all(leader, 12) == [Commit(12), Commit(12)]
+    assert hold_all(leader, 11) == [Commit(11), Commit(11)]
     assert leader.stop_step is None
     leader.tick(101.0, TRAINS)
-    assert leader.tick(102.0, TRAINS) == [(W0, Commit(12)), (W1, Commit(12))]
+    assert leader.tick(102.0, TRAINS) == [(W0, Commit(11)), (W1, Commit(11))]
     for task in (W0, W1):
-        leader.hear(task, SavedReport(f"{gang}:0:12:"))
-    assert Commit(12) not in [order for _, order in leader.tick(103.0, TRAINS)]
-    assert leader.ask_stop(REASON, TRAINS) == [(W0, Hold(1, 12, REASON)), (W1, Hold(1, 12, REASON))]
+        leader.hear(task, SavedReport(f"{gang}:0:11:"))
+    assert Commit(11) not in [order for _, order in leader.tick(103.0, TRAINS)]
+    assert leader.ask_stop(REASON, TRAINS) == [(W0, Hold(1, 11, REASON)), (W1, Hold(1, 11, REASON))]
 
 
 def test_a_stop_takes_the_place_of_a_save_that_is_not_agreed_yet() -> None:
@@ -197,10 +197,10 @@ def test_a_stop_takes_the_place_of_a_save_that_is_not_agreed_yet() -> None:
     formed(leader)
     leader.tick(100.0, TRAINS)
     leader.hear(W0, SaveProposal())
-    stop = Hold(1, 12, REASON)
+    stop = Hold(1, 11, REASON)
     assert leader.ask_stop(REASON, LeaderProgress(30, trains=True)) == [(W0, stop), (W1, stop)]
-    assert hold_all(leader, 12) == [Commit(12), Commit(12)]
-    assert leader.stop_step == 12
+    assert hold_all(leader, 11) == [Commit(11), Commit(11)]
+    assert leader.stop_step == 11
 
 
 def test_a_stop_behind_a_save_has_a_step_and_a_round_of_its_own() -> None:
@@ -208,12 +208,12 @@ def test_a_stop_behind_a_save_has_a_step_and_a_round_of_its_own() -> None:
     formed(leader)
     leader.tick(100.0, TRAINS)
     leader.hear(W0, SaveProposal())
-    hold_all(leader, 12)
+    hold_all(leader, 11)
     later = LeaderProgress(14, trains=True)
-    assert leader.ask_stop(REASON, later) == [(W0, Hold(2, 15, REASON)), (W1, Hold(2, 15, REASON))]
-    assert leader.hear(W0, HoldAnswer(1, HOLDS, 12)) == []
-    assert hold_all(leader, 15, rounds=2) == [Commit(15), Commit(15)]
-    assert leader.stop_step == 15
+    assert leader.ask_stop(REASON, later) == [(W0, Hold(2, 14, REASON)), (W1, Hold(2, 14, REASON))]
+    assert leader.hear(W0, HoldAnswer(1, HOLDS, 11)) == []
+    assert hold_all(leader, 14, rounds=2) == [Commit(14), Commit(14)]
+    assert leader.stop_step == 14
 
 
 def test_a_save_that_failed_for_one_does_not_hold_up_the_next_snapshots() -> None:
@@ -221,8 +221,8 @@ def test_a_save_that_failed_for_one_does_not_hold_up_the_next_snapshots() -> Non
     gang = formed(leader)
     leader.tick(100.0, TRAINS)
     leader.hear(W0, SaveProposal())
-    hold_all(leader, 12)
-    leader.hear(W0, SavedReport(f"{gang}:0:12:"))
+    hold_all(leader, 11)
+    leader.hear(W0, SavedReport(f"{gang}:0:11:"))
     assert SnapshotOrder(15) in [order for _, order in leader.tick(103.0, TRAINS)]
 
 
@@ -231,7 +231,7 @@ def test_a_loss_behind_an_agreed_save_ends_the_gang() -> None:
     gang = formed(leader)
     leader.tick(100.0, TRAINS)
     leader.hear(W0, SaveProposal())
-    hold_all(leader, 12)
+    hold_all(leader, 11)
     assert leader.lost(W1, "silent")[0] == (W0, GangOver(gang, "worker 1", "silent"))
 
 

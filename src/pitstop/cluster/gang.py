@@ -104,7 +104,7 @@ class GangLeader:
         if saves and before is not None and not before.agreed:
             name = name or before.name
         begun = stop_agreement.begun(
-            self._members, progress.entering + 1, reason, saves=saves, name=name, before=before
+            self._members, progress.entering, reason, saves=saves, name=name, before=before
         )
         return self._say(begun)
 
