@@ -73,7 +73,7 @@ def test_a_refused_report_is_told_and_no_signal_ends_the_command_meanwhile(tmp_p
 
     asking = ("INT", "TERM", "HUP", "USR1", "USR2")
     before = {name: signal.getsignal(signal.Signals[f"SIG{name}"]) for name in asking}
-    early_stop.forget()
+    early_stop.ignore_signals()
     try:
         leave_reports(tmp_path, say)
     finally:

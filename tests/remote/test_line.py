@@ -15,7 +15,7 @@ from pitstop.remote.opening import (
     MirrorSide,
     choose_side,
     has_saved_apart,
-    have_parted,
+    have_diverged,
 )
 
 
@@ -64,8 +64,8 @@ def test_no_line_is_lost_and_of_one_line_the_further_copy_is_used(
     begin, one, other = lines
     local, remote = one.side, other.side
     choice = choose_side(local, remote)
-    assert have_parted(local, remote) == (begin not in (one, other))
-    if not have_parted(local, remote):
+    assert have_diverged(local, remote) == (begin not in (one, other))
+    if not have_diverged(local, remote):
         newer = remote if len(remote.journal) > len(local.journal) else local
         assert (choice is MirrorChoice.REPLACE) == (newer is not local)
     elif choice is MirrorChoice.REPLACE:
@@ -85,8 +85,8 @@ def test_what_a_crash_left_of_a_line_parts_nothing(
 ) -> None:
     _, line, _ = lines
     torn = replace(line.side, journal=line.side.journal[: len(line.side.journal) - cut])
-    assert not have_parted(torn, line.side)
-    assert not have_parted(line.side, torn)
+    assert not have_diverged(torn, line.side)
+    assert not have_diverged(line.side, torn)
 
 
 def test_more_checkpoints_are_not_a_longer_line() -> None:

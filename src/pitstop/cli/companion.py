@@ -54,7 +54,7 @@ def accompany(arguments: Sequence[str]) -> int:
         except PitstopError as error:
             tell(message=error.message, remedy=error.remedy)
             return 2
-    early_stop.forget()
+    early_stop.ignore_signals()
     leave_reports(request.run_dir, say)
     return outcome.exit_code
 

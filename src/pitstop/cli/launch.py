@@ -51,7 +51,7 @@ Exit codes:
 
 
 class _Launch(click.Command):
-    """Takes the options of `pitstop run` too, and hands them on as they were written."""
+    """Also takes the options of `pitstop run`, and passes them on as they were written."""
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def _hidden(option: click.Parameter) -> click.Parameter:
 
 
 def _words(option: click.Parameter, value: object) -> list[str]:
-    """The option as it stood on the command line; a list has one word for each time."""
+    """The option as on the command line, repeated for each of its values."""
     name = option.opts[-1]
     if isinstance(option, click.Option) and option.is_flag:
         return [name]
@@ -157,7 +157,7 @@ def launch(
             signals=dict(signals),
         )
         code = launch_members(request, terminal)
-    early_stop.forget()
+    early_stop.ignore_signals()
     context.exit(code)
 
 

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     open_standard()
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in ("run", "launch"):
-        early_stop.heed()
+        early_stop.catch_signals()
     # Loading the rest takes longer than all that is above.
     sys.exit(importlib.import_module("pitstop.cli.commands").call(arguments))
 

@@ -25,7 +25,7 @@ def _load() -> None:
 
 
 def leave_reports(run_dir: Path, say: Callable[[str], None], *, is_told: bool = False) -> None:
-    """Writes what is missing; says the cause of a failed run, unless the user has been told it."""
+    """Writes the missing reports; prints the cause of a failure unless it was printed before."""
     _needed.set()
     with contextlib.suppress(RunNotFound):
         try:
@@ -47,7 +47,7 @@ def cause_and_report(run_dir: Path, say: Callable[[str], None]) -> str:
 
 
 def _write(run_dir: Path) -> list[str]:
-    """Writes the missing reports, and gives the cause and first remedy of a failed last attempt."""
+    """Writes the missing reports; returns cause and first advice if the last attempt failed."""
     from pitstop.flight import tensorboard_writer
     from pitstop.report import files, markdown
 

@@ -116,7 +116,7 @@ def run(
     )
     cause_of = partial(reports.cause_and_report, say=say)
     outcome = supervise(request, say, reports.prepare, cause_of)
-    early_stop.forget()
+    early_stop.ignore_signals()
     code = outcome.exit_code
     # Also if the report fails, the exit code is the run's.
     try:

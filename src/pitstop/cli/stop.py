@@ -50,7 +50,7 @@ def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> No
 
 
 class _StopAsked(Frozen):
-    """A run that was asked to stop: whether it has heard that, or why it could not be asked."""
+    """A run that was asked to stop: whether it got the request, or why it could not be asked."""
 
     folder: RunFolder
     live: LiveRun | None = None
@@ -86,7 +86,7 @@ def _wake(folder: RunFolder, pid: int) -> None:
 
 
 def _asked(folder: RunFolder, live: LiveRun, request: _Request) -> bool:
-    """Asks for the stop; False when the run has ended by itself before it heard."""
+    """Asks for the stop; False when the run has ended before it got the request."""
     try:
         _wake(folder, live.suspended_trainer())
         request(live)

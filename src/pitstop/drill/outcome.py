@@ -67,7 +67,7 @@ _REFUSED = "resume_refused"
 
 
 class Aftermath(Frozen):
-    """The last saved step at an interruption, 0 for none, and why its resume was not exact."""
+    """The last step saved before an interruption, 0 for none, and why its resume was not exact."""
 
     saved_step: int = 0
     said: str = ""

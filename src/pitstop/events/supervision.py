@@ -6,7 +6,7 @@ from pitstop.events.base import Event
 
 
 class WorkerDied(Event):
-    """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to."""
+    """A child of the trainer, started by `multiprocessing`, ended without a request."""
 
     pid: int
     signal: str = ""  # name of the signal that ended it, empty where it returned `exit_code`
@@ -14,7 +14,7 @@ class WorkerDied(Event):
 
 
 class TrainingStalled(Event):
-    """The training makes no progress, for much longer than it ever took."""
+    """The training makes no progress, for much longer than ever before."""
 
     seconds: float  # since the last progress; suspended time is not counted
     phase: str

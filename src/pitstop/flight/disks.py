@@ -10,7 +10,7 @@ from pathlib import Path
 from pitstop.flight.sample import DiskSample
 from pitstop.machine.kernel_file import Mount, mounts, read_text
 
-FILES = "files"  # what a disk is used by where only open files of the training are on it
+FILES = "files"  # the user of a disk that holds only open files of the training
 
 _LOOK_SECONDS = 30.0
 _NO_DISKS = frozenset(

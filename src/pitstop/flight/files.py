@@ -19,7 +19,7 @@ from pitstop.machine.regular_file import open_regular
 from pitstop.record import build
 
 _TOLD = ("loss", "learning_rate", "metrics")
-"""What training told of itself, which need not be finite."""
+"""What the training reported: values need not be finite."""
 LEVELS = 5
 THINNING = 10  # samples of a level for one sample of the level above
 SAMPLES_PER_FILE = 600

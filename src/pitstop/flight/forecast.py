@@ -34,7 +34,7 @@ class Block(Frozen):
     high: float
 
 
-class MixedScale(Frozen):
+class TimeScale(Frozen):
     """The last blocks of one length; the newest one is still growing."""
 
     block_seconds: float
@@ -47,7 +47,7 @@ class MixedScale(Frozen):
 class Envelope(Frozen):
     """The same values at every scale, and the highest so far; a leak raises the lows."""
 
-    scales: tuple[MixedScale, ...] = tuple(MixedScale(seconds) for seconds in BLOCK_SECONDS)
+    scales: tuple[TimeScale, ...] = tuple(TimeScale(seconds) for seconds in BLOCK_SECONDS)
     highest: float = 0.0
 
 
@@ -56,7 +56,7 @@ def extended(envelope: Envelope, time_seconds: float, value: float) -> Envelope:
     return Envelope(scales, max(envelope.highest, value))
 
 
-def _with_value(scale: MixedScale, time_seconds: float, value: float) -> MixedScale:
+def _with_value(scale: TimeScale, time_seconds: float, value: float) -> TimeScale:
     begin = time_seconds - time_seconds % scale.block_seconds
     last = scale.blocks[-1] if scale.blocks else None
     if last is None or last.begin_seconds < begin:
@@ -102,7 +102,7 @@ def is_growing(envelope: Envelope) -> bool:
     return any(_steady(scale) is not None for scale in envelope.scales)
 
 
-def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
+def _at_scale(scale: TimeScale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
     line = _steady(scale)
     newest = scale.blocks[-(len(scale.blocks) // 3) :]
     is_high = max((each.high for each in newest), default=0.0) >= _NEW_HIGH_SHARE * highest
@@ -119,7 +119,7 @@ def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) 
     )
 
 
-def _steady(scale: MixedScale) -> Trend | None:
+def _steady(scale: TimeScale) -> Trend | None:
     points = scale.lows()
     if len(points) < _FEWEST_BLOCKS or points[-1].value <= points[0].value:
         return None
@@ -127,7 +127,7 @@ def _steady(scale: MixedScale) -> Trend | None:
     return line if line.tau >= _STEADY_TAU and line.low > 0.0 else None
 
 
-def _growth_to_come(scale: MixedScale) -> float:
+def _growth_to_come(scale: TimeScale) -> float:
     """How much more it grows if each half window adds as much less as the second did."""
     points = scale.lows()
     half = len(points) // 2

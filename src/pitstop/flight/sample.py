@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from pitstop.link.messages import AllocatorSample
 from pitstop.record import Frozen
 
-# What training told of itself, which need not be finite; "nan" and "inf" are text in a file
+# A value that the training reported; it need not be finite: "nan" and "inf" are text in a file
 Told: TypeAlias = Annotated[float, lambda _, value: float(value)]
 MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
@@ -86,7 +86,7 @@ class GpuSample(Frozen):
 
 
 class TrainingSample(Frozen):
-    """Where the training is, and what it told last of itself."""
+    """Where the training is, and what it reported last."""
 
     step: int  # steps completed over the whole run
     # `fit`, `epoch`: both counted from 0; `epochs` 0 when not known

@@ -146,7 +146,7 @@ class MemberProcess:
             output.started()
 
     def send(self, number: signal.Signals) -> None:
-        """Hands a signal to its supervisor, as soon as that listens."""
+        """Sends a signal to its supervisor, as soon as that handles signals."""
         self._unheard.append(number)
         self.hand_on()
 

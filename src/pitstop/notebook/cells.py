@@ -41,8 +41,8 @@ class _Execution:
 class NotebookCells:
     """What `%load_ext pitstop` learns of each cell, before it runs and at its end.
 
-    A cell that a stop has ended has not happened yet: run again, it begins with the same random
-    streams, and what it had trained may be gone on with.
+    A cell that was ended by a stop does not count as run: when it is run again, it begins with the
+    same random streams, and may continue its trainings.
     """
 
     def __init__(self, transform: Callable[[str], str], random: RandomBegin) -> None:
@@ -147,7 +147,7 @@ def _reference(value: Any) -> Callable[[], Any]:
 
 
 def _goes_on(now: Identity, fit: StoppedFit) -> bool:
-    """Whether all is as when the training began, or as the stop has left it."""
+    """Whether all is as when the training began, or as it was at the stop."""
     began, left = fit.identity, fit.left
     same = (began.data, began.seed) == (now.data, now.seed)
     return same and all(

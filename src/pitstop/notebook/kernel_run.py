@@ -52,9 +52,9 @@ class KernelRun:
 
     @property
     def entropy(self) -> str:
-        """Where its random streams begin: as the run says, or as it will when it is made.
+        """What its random streams begin with: the entropy of the run, or of the one to be made.
 
-        Of a mirror, its URL: what it says is not known before it is fetched.
+        For a mirror it is derived from the URL: the run's own is not known before it is fetched.
         """
         if not self._key and is_url(self.place):
             self._key = hashlib.sha256(self.place.encode()).hexdigest()[:32]

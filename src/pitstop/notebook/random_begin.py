@@ -20,7 +20,7 @@ _MODULES: dict[str, tuple[Callable[[], None], tuple[str, str]]] = {
 
 
 class RandomBegin:
-    """The streams of Python and NumPy; `streams`: as the cell found them, None if of its run."""
+    """The streams of Python and NumPy; `streams`: from before the cell, None if of its run."""
 
     def __init__(self, key: Callable[[], str]) -> None:
         self.streams: dict[str, Any] | None = None

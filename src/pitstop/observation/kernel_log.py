@@ -98,7 +98,7 @@ def _is_in(cgroup: str, ours: str) -> bool:
 
 
 class KernelLog:
-    """The kernel log from the moment of opening on."""
+    """The kernel log, from the time when it was opened."""
 
     def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -18,7 +18,7 @@ from pitstop.store.manifest import decode as decode_manifest
 
 
 class StoredManifest(Frozen):
-    """A manifest in the mirror; `manifest` is None when it cannot be believed."""
+    """A manifest in the mirror; `manifest` is None when it is damaged."""
 
     name: str
     data: bytes

@@ -37,12 +37,11 @@ class MirrorChoice(enum.Enum):
 class MirrorSide(Frozen):
     """How far one of the two copies of a run is.
 
-    Both begin alike, and may go on apart: of two copies of one line the journal of the one begins
-    with the other's.  `saved`: number and time, in seconds since the epoch, of each checkpoint.
+    Unless the copies have diverged, the journal of one begins with the journal of the other.
     """
 
     journal: bytes
-    saved: frozenset[tuple[int, float]] = frozenset()
+    saved: frozenset[tuple[int, float]] = frozenset()  # number and time of each checkpoint
     step: int = 0
     attempt: int = 0
 
@@ -67,13 +66,13 @@ class MirrorSide(Frozen):
 def choose_side(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorChoice:
     """Where a run goes on from; None for a side without a run.
 
-    Of one line the copy that is further, of two lines the longer one; the other one is kept aside.
+    The copy that is further; if they have diverged, the other one is kept aside.
     """
     if remote is None:
         return MirrorChoice.BEGIN if local is None else MirrorChoice.LOCAL
     if local is None:
         return MirrorChoice.FETCH
-    if not have_parted(local, remote):
+    if not have_diverged(local, remote):
         is_newer = (*remote.newest, len(remote.journal)) > (*local.newest, len(local.journal))
         return MirrorChoice.REPLACE if is_newer else MirrorChoice.LOCAL
     if (remote.step, remote.newest[1]) >= (local.step, local.newest[1]):
@@ -81,12 +80,12 @@ def choose_side(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorCh
     return MirrorChoice.LOCAL if remote.newest in local.saved else MirrorChoice.BESIDE
 
 
-def have_parted(one: MirrorSide, other: MirrorSide) -> bool:
+def have_diverged(one: MirrorSide, other: MirrorSide) -> bool:
     return all(_own_lines(one.journal, other.journal))
 
 
 def has_saved_apart(one: MirrorSide, other: MirrorSide) -> bool:
-    """Whether the one has saved states on a line of its own."""
+    """Whether a copy has saved states that the other one, which has diverged, lacks."""
     lines, others = _own_lines(one.journal, other.journal)
     entries = map(decode, lines)
     return bool(others) and any(

@@ -73,7 +73,7 @@ RemoteState = Mapping[str, RemoteObject]  # what the mirror holds of checkpoints
 
 
 class Put(Frozen):
-    """Send a file; with its manifest a checkpoint is there."""
+    """Send a file; a checkpoint exists once its manifest is sent."""
 
     key: str
     file: LocalFile
@@ -81,7 +81,7 @@ class Put(Frozen):
 
 
 class Remove(Frozen):
-    """Remove an object; without its manifest a checkpoint is gone."""
+    """Remove an object; a checkpoint without its manifest no longer exists."""
 
     key: str
 

@@ -133,7 +133,7 @@ class Sender:
 
     def _wait(self, seconds: float) -> None:
         with self._wake:
-            # What was asked for during the pass is not put off by it.
+            # A request that came during the pass is not delayed.
             at_once = self._asked and (self._finishing or not self._failures)
             self._due_seconds = 0.0 if at_once else time.monotonic() + seconds
 

@@ -17,7 +17,7 @@ _BY_A_PERSON = ("stop_requested", "user_interrupt")
 
 
 class MemberReport(Frozen):
-    """The report on one of them, which ended at `ended_seconds` (0 where it never began to)."""
+    """The report on one member; `ended_seconds` is 0 if it never started."""
 
     task: str
     report: WhyReport

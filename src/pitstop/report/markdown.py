@@ -70,7 +70,7 @@ def _short(finding: Finding) -> str:
 
 
 def _escape(text: str) -> str:
-    """The text as one line that means itself; between backquotes it does so anyway."""
+    """The text as one line, with Markdown escaped except between backquotes."""
     parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
     parts[::2] = [re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts)

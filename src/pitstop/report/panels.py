@@ -113,7 +113,7 @@ FORECAST_WINDOWS = 0.5  # how far ahead a forecast is drawn, in the windows that
 
 
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
-    # A process that has ended uses no memory, which is no news.
+    # A sample without memory was taken after the processes had ended.
     lived = sorted(
         (each for each in samples if each.memory_bytes), key=lambda each: each.time_seconds
     )

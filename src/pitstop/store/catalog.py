@@ -24,7 +24,7 @@ REASON_FILE = "reason.txt"
 
 
 class CheckpointEntry(Frozen):
-    """A checkpoint folder; its files may be damaged all the same, see `Catalog.verify`."""
+    """A checkpoint folder; files may be damaged despite a manifest, see `Catalog.verify`."""
 
     path: Path
     manifest: Manifest | None

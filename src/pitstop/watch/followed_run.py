@@ -22,7 +22,7 @@ from pitstop.watch.growing_file import GrowingFile, SampleTail, StepCurve
 
 
 class FollowedRun:
-    """What a run's folder says, read as it grows by `refresh`; curves only when asked for."""
+    """What a run's folder contains; `refresh` reads what is new, and curves are read on demand."""
 
     def __init__(self, path: Path) -> None:
         """Opens the run; raises as `open_existing`."""
@@ -82,7 +82,7 @@ class FollowedRun:
         return [short_forecast(each) for each in found]
 
     def cause(self) -> str:
-        """Why the newest attempt ended; found out once."""
+        """Why the newest attempt ended; diagnosed once."""
         if self._cause[0] != self.attempt:
             self._cause = (self.attempt, cause_of(self.folder.path))
         return self._cause[1]

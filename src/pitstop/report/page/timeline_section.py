@@ -51,7 +51,7 @@ def timeline_section(timeline: Timeline) -> Element:
             class_="span",
         ),
         plots,
-        _happenings(timeline),
+        _event_table(timeline),
         element("script", script_text(_data(timeline)), type="application/json", id="timeline"),
         class_="wide",
     )
@@ -71,7 +71,7 @@ def _lane(timeline: Timeline, across: Scale) -> Element:
             style=f"left:{100 * across.place(mark.seconds):.2f}%",
             title=mark.text,
         )
-        for mark in _most_telling(timeline.marks, _MOST_SIGNS)
+        for mark in _most_important(timeline.marks, _MOST_SIGNS)
     )
     return element("div", *signs, class_="signs", aria_hidden="true")
 
@@ -90,7 +90,7 @@ def _axis(timeline: Timeline) -> Element:
     return element("div", *labels, class_="x", aria_hidden="true")
 
 
-def _happenings(timeline: Timeline) -> Element | None:
+def _event_table(timeline: Timeline) -> Element | None:
     listed = list(fold(timeline.marks))[-_MOST_LISTED:]
     if not listed:
         return None
@@ -119,7 +119,7 @@ def fold(marks: Iterable[Mark]) -> Iterator[Mark]:
             yield replace(row[-1], text=f"{row[-1].text}, the last of {len(row)}")
 
 
-def _most_telling(marks: Sequence[Mark], most: int) -> list[Mark]:
+def _most_important(marks: Sequence[Mark], most: int) -> list[Mark]:
     others = [mark for mark in marks if mark.kind is not MarkKind.CHECKPOINT][-most:]
     saved = [mark for mark in marks if mark.kind is MarkKind.CHECKPOINT]
     left = most - len(others)
@@ -135,7 +135,7 @@ def _data(timeline: Timeline) -> JsonValue:
         "panels": [_panel_data(panel, start) for panel in timeline.panels],
         "marks": [
             [round(mark.seconds - start, 2), plain(mark.text)]
-            for mark in _most_telling(timeline.marks, _MOST_SIGNS)
+            for mark in _most_important(timeline.marks, _MOST_SIGNS)
         ],
     }
 

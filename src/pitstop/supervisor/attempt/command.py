@@ -39,10 +39,10 @@ def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = Fal
     """The verdict on a trainer that is gone; `found`: what was known then.
 
     `wait_status`: of the main process, as `os.wait4` gives it; None when it is not on record, where
-    a normal exit of the interpreter counts.  A stop that was asked for wins over the way the script
-    went down, also when it had to be killed, unless the script ran to its own end meanwhile.  What
-    is not saved has its own exit code, since nothing goes on when it is run again.  `in_child`: it
-    trained in a process that the command had started, whose failure `python train.py | tee` hides.
+    a normal exit of the interpreter counts.  If a stop was requested, the attempt was stopped, even
+    if the script had to be killed, unless it reached its own end meanwhile.  A script that is not
+    saved keeps its own exit code, since it cannot be resumed.  `in_child`: it trained in a process
+    that the command had started, whose failure `python train.py | tee` hides.
     """
     if found.released is not None and found.ends_as_released:
         completed = found.released.outcome == "completed"

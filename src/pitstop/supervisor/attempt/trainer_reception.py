@@ -22,7 +22,7 @@ _HANDOVER_SECONDS = 3.0
 
 
 class TrainerReception:
-    """Lets a process train, has the next one wait for a moment, and refuses the others.
+    """Lets one process train, lets the next one wait for a moment, and refuses the others.
 
     tasks: of a cluster, which this run has started: each by its process id.
     """

@@ -36,7 +36,7 @@ class _Notified(Frozen):
 
 
 class HangMonitor:
-    """Asked at every turn of the supervision; looks now and then."""
+    """Asked in every turn of the loop; looks once a second."""
 
     def __init__(self, policy: HangPolicy, beacon: Beacon, stacks_file: Path) -> None:
         self._policy = policy

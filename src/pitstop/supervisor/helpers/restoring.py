@@ -41,7 +41,7 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePo
 
 @dataclass(eq=False)
 class Restoring:
-    """Asks the persister for images, and has the trainer begin when they are known.
+    """Asks the persister for images, and lets the trainer begin when they are known.
 
     The newest checkpoint is loaded before the trainer asks; `ready`: that has succeeded or failed.
     One that cannot be read stays a restore point: the trainer is told the reason, and does not

@@ -35,18 +35,18 @@ def patience(
     released: bool = False,
     left_seconds: float | None = None,
 ) -> Patience:
-    """The wait that the trainer's present position deserves.
+    """How long to wait for the trainer at its present position.
 
-    It is short where nothing can be lost, follows the step time where a step is under way, and is
-    the whole grace where a boundary may be far.  A script that has stopped training gets it once
-    more.
+    The wait is short where nothing can be lost, depends on the step time during a step, and is the
+    whole grace time where a boundary may be far.  A script that has stopped training gets the grace
+    time twice.
 
     Args:
         connected: an instrumented process is there to see the request.
         stopped: it said that it has stopped.
-        goes_on: the script is not ours, and goes on after its training for any time.
+        goes_on: the script is not ours to end, and continues after its training.
         idle: it trains nothing, and waits for its user.
-        released: it is a server, and the leader of its cluster has it end.
+        released: it is a server, and the leader of its cluster has told it to end.
         left_seconds: from the request to the end of the process that trained, if it ended.
     """
     if released:

@@ -18,7 +18,7 @@ from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 
 
 class Told(Frozen):
-    """Base of what is told to the loop alone."""
+    """Base of the occurrences that only the loop gets."""
 
 
 class StopAsked(Told):

@@ -10,15 +10,15 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 _USUAL = (signal.SIG_DFL, signal.default_int_handler)
 
 
-def heed() -> None:
-    """From now on a signal that asks for a stop, if not ignored, ends this process as stopped."""
+def catch_signals() -> None:
+    """From now on, a signal that requests a stop ends this process, unless it is ignored."""
     for each in _ASKING:
         if signal.getsignal(each) in _USUAL:
             signal.signal(each, _leave)
 
 
-def forget() -> None:
-    """From now on they do nothing: nothing is left to stop, and the exit code is known."""
+def ignore_signals() -> None:
+    """From now on, they have no effect: nothing is left to stop, and the exit code is known."""
     for each in (*_ASKING, signal.SIGUSR2):
         signal.signal(each, signal.SIG_IGN)
 

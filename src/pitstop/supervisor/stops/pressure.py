@@ -1,7 +1,6 @@
 """When memory or disk gets short: rules with hysteresis, and a look at them each second.
 
-A snapshot in memory does not survive the kernel's killing the whole container: it is written
-before.
+If the kernel kills the whole container, snapshots in memory are lost: they are written before.
 """
 
 import enum

@@ -124,7 +124,7 @@ def obey(path: Path) -> StopRequested | None:
 
 @dataclass(eq=False)
 class StopSources:
-    """Asked at every turn of the supervision; looks around now and then."""
+    """Asked in every turn of the loop; looks at file and cloud a few times a second."""
 
     _stop_file: Path
     limit: TimeLimit | None

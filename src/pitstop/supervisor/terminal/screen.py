@@ -1,7 +1,7 @@
 """Our own words on the user's terminal, between the bytes of the script, and the status line.
 
 The bottom row is taken out of the scrolling region (DECSTBM), as package managers do.  A thread
-writes our words: a terminal that is held (Ctrl-S) must not hold the supervision.
+writes our words: a paused terminal (Ctrl-S) must not block the supervision.
 """
 
 import codecs
