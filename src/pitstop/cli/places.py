@@ -35,8 +35,6 @@ class RunType(_CompletedType, click.Path):
 
 
 class PlaceType(_CompletedType):
-    """A folder, or the URL of one."""
-
     name = "folder or URL"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
@@ -75,7 +73,7 @@ def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
 
 
 def _reader() -> ModuleType:
-    """Its libraries are large, and may not be installed."""
+    """The module that reads mirrors: its libraries are large, and may not be installed."""
     try:
         return importlib.import_module("pitstop.remote.fetch")
     except ImportError as error:

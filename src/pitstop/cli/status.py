@@ -91,7 +91,6 @@ def describe(status: Status) -> list[tuple[str, str]]:
 
 
 def _cluster(status: Status) -> list[tuple[str, str]]:
-    """Who leads it, and a row for each task."""
     rows = [row for row in status.members if isinstance(row, dict)]
     leader = status.leader or next((str(row["task"]) for row in rows), "")
     return [

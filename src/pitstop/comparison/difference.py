@@ -154,8 +154,6 @@ class Reason(Frozen):
 
 
 class Comparison(Frozen):
-    """Two runs side by side."""
-
     a: ComparedSide
     b: ComparedSide
     coverage: Coverage

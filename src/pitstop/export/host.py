@@ -110,8 +110,6 @@ _TAIL_LINES = 20
 
 
 class Script(Frozen):
-    """What is run."""
-
     command: Sequence[str]
     cwd: Path
     environment: Mapping[str, str]  # without our variables

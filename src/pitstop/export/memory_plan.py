@@ -73,7 +73,7 @@ def make_plan(command: Sequence[str], environment: Mapping[str, str], say: Say) 
 
 
 def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None) -> MemoryPlan:
-    """The plan from what was told, by one process or by one after the other.  Pure."""
+    """The plan from what one process, or several in sequence, reported.  Pure."""
     begun = [each for each in told if not each.share]
     good = sorted(filter(_is_good, told), key=lambda each: each.share)
     before = max((each.peak_bytes for each in begun), default=0)

@@ -123,7 +123,7 @@ class ProcessRoles(Frozen):
 
 
 class Sampler:
-    """Reads what is cheap itself, and has threads for what may not answer."""
+    """Reads cheap values itself; threads read what may not answer."""
 
     def __init__(
         self,

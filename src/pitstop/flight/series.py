@@ -13,8 +13,6 @@ _NORMAL_95 = 1.96
 
 
 class Point(Frozen):
-    """A value at a time, in seconds."""
-
     time_seconds: float
     value: float
 

@@ -77,7 +77,7 @@ def crc32c(data: bytes) -> int:
 
 
 def masked(data: bytes) -> int:
-    """The checksum as it stands in a file, where it may be summed up again."""
+    """The checksum as stored in a file: masked, since it may itself be checksummed."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF
 

@@ -77,7 +77,7 @@ def prefixed(prefix: bytes, line: bytes) -> bytes:
 
 
 class Terminal:
-    """Our own output: no thread tears another one's line."""
+    """Our own output: lines of several threads do not mix."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -151,7 +151,7 @@ class MemberProcess:
         self.hand_on()
 
     def hand_on(self) -> bool:
-        """Sends what was not heard yet, unless it would die of it; whether nothing is left."""
+        """Sends pending signals, unless they would kill it; returns whether none is left."""
         while self._unheard and self.end is None:
             if not all(heeds(self.pid, each) for each in (_LAST_HEEDED, self._unheard[0])):
                 break
@@ -167,7 +167,7 @@ class MemberProcess:
         return self._last_phase
 
     def dismiss(self) -> None:
-        """Asks it once to end, since the leader has, or one that it waits for."""
+        """Asks it once to end, because the leader or a member that it waits for has ended."""
         if not self._dismissed:
             self._last_phase, self._dismissed = self.phase, True
             self.send(signal.SIGTERM)

@@ -37,8 +37,6 @@ _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 
 class LaunchRequest(Frozen):
-    """What is started."""
-
     members: tuple[Member, ...]  # the leader first
     command: tuple[str, ...]
     options: tuple[str, ...]
@@ -49,7 +47,6 @@ class LaunchRequest(Frozen):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]

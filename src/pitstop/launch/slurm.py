@@ -32,8 +32,6 @@ class NotInSlurm(UserError):
 
 
 class SlurmTask(Frozen):
-    """One task of a Slurm step."""
-
     index: int
     count: int
     job: int

@@ -66,7 +66,7 @@ class UnknownMessage(Message):
 
 
 class MalformedMessage(Message):
-    """What came in the place of a message, and what is wrong with it."""
+    """Something that is not a valid message, and what is wrong with it."""
 
     reason: str
 
@@ -225,7 +225,7 @@ class ImageAnswer(Message, fds=SOME):
 
 
 class NoImage(Message):
-    """The answer in the place of an image."""
+    """The answer if there is no image."""
 
     checkpoint: str
     reason: str

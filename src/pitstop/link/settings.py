@@ -51,8 +51,6 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Settings(Frozen):
-    """Settings of one attempt."""
-
     overhead: float = 0.01  # share of the training time that Pitstop may cost (0.01 = 1 %)
     every_steps: int = 0  # steps between durable checkpoints, 0 for automatic
     every_seconds: float = 0.0  # seconds between durable checkpoints, 0 for automatic

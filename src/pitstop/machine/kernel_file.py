@@ -18,7 +18,7 @@ class Mount(Frozen):
 
 
 def read_text(path: str | Path) -> str:
-    """What a file of the kernel holds; empty when it is not there, goes away, or is not for us."""
+    """The text of a file of the kernel; empty if it does not exist or may not be read."""
     try:
         with Path(path).open("rb", buffering=0) as file:
             return file.read().decode(errors="replace")
@@ -43,7 +43,7 @@ def size_bytes(fields: Mapping[str, str], name: str) -> int | None:
 
 
 def stat_fields(stat: str) -> list[str]:
-    """What stands after the name, from the text of /proc/PID/stat (proc(5)); of none, nothing."""
+    """The fields after the name, from the text of /proc/PID/stat (proc(5)); empty for no text."""
     # The name may hold anything, but its closing bracket is the last one.
     return stat.rpartition(")")[2].split()
 

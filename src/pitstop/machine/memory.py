@@ -75,7 +75,7 @@ _FORGET_PEAK = b"5"
 
 
 def forget_peak(proc: Path = Path("/proc/self")) -> None:
-    """The peak counts from now on; from the start of the process where that is not allowed."""
+    """Resets the peak; where that is not allowed, it counts from the start of the process."""
     try:
         fd = os.open(proc / "clear_refs", os.O_WRONLY | os.O_CLOEXEC)
     except OSError:

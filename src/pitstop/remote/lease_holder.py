@@ -90,7 +90,7 @@ class MirrorInUse(UserError):
 
 
 class LeaseHolder:
-    """One call of `pitstop run` (random hex digits, the same for all its uploaders) as a writer."""
+    """A writer: one call of `pitstop run`; all its uploaders have the same random `holder`."""
 
     def __init__(self, storage: Storage, holder: str) -> None:
         self._storage = storage

@@ -45,8 +45,6 @@ def _file_key(name: str, sequence: int, file: str) -> str:
 
 
 class LocalFile(Frozen):
-    """A file of a checkpoint."""
-
     path: Path
     size_bytes: int
     stamp: str  # differs where the content differs

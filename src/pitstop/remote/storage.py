@@ -86,7 +86,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class LocalFileGone(Exception):
-    """The file that was to be sent is there no more: the checkpoint was pruned."""
+    """The file that was to be sent no longer exists: the checkpoint was pruned."""
 
 
 class Storage:

@@ -205,7 +205,7 @@ class Uploader:
 
 
 def _open(connection: Connection, told: Mapping[str, Any]) -> Uploader | None:
-    """Everything before the run begins; None when it cannot, and the supervisor knows."""
+    """Everything before the run begins; None if it cannot begin, which the supervisor was told."""
 
     def say(line: str) -> None:
         connection.send(messages.Say(line))
@@ -230,7 +230,7 @@ def _open(connection: Connection, told: Mapping[str, Any]) -> Uploader | None:
 def _open_patiently(
     opening: Opening, holder: LeaseHolder, new: bool, say: Callable[[str], None]
 ) -> None:
-    """Tries a few times what the network refuses; `StorageFault` where it still does."""
+    """Retries after faults of the network; `StorageFault` if they continue."""
     for failures in itertools.count(1):
         try:
             opening.run(holder, new=new)

@@ -18,7 +18,7 @@ def checksum(chunks: bytes) -> str:
 
 
 class ChunkHasher:
-    """Digests of the chunks of one tensor, from bytes that are cut anywhere."""
+    """Digests of the chunks of one tensor, whose bytes come in pieces of any size."""
 
     def __init__(self) -> None:
         self._digests = bytearray()

@@ -52,8 +52,6 @@ class Shape(Frozen):
 
 
 class GangFolder(Frozen):
-    """The runs of one launch on disk."""
-
     path: Path
     gang_id: str  # random hex digits
     shape: Annotated[Shape, Shape.read]

@@ -136,7 +136,7 @@ def plan_increment(
 def _segments(
     place: Placement, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint
 ) -> Iterator[_Segment]:
-    """The tensor cut into what is as it was, part by part, and what is not."""
+    """The tensor cut into parts that are unchanged and parts that are not."""
     spec, held = place.spec, ledger.tensors.get(place.spec.name)
     if held is None or (held.entry.dtype, held.entry.shape) != (spec.dtype, spec.shape):
         yield _Segment(0, place.size_bytes, None)
@@ -223,7 +223,7 @@ _Range = TypeVar("_Range", Extent, Part)
 
 
 def joined(ranges: Iterable[_Range]) -> list[_Range]:
-    """The same bytes in fewer ranges: one that begins where the last ends goes on with it."""
+    """The same bytes in fewer ranges: a range that begins where the last one ends extends it."""
     found: list[_Range] = []
     for each in ranges:
         last = found[-1] if found else each

@@ -27,8 +27,6 @@ _MAX_RECORD_BYTES = 64 * 1024
 
 
 class LockRecord(Frozen):
-    """The process that holds a run."""
-
     pid: int
     host: str
     start_time_ticks: int  # since the boot; no other process has both this and the pid

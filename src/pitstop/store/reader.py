@@ -138,7 +138,7 @@ def check_files(path: Path, manifest: Manifest) -> None:
 
 
 def _check_held(path: Path, manifest: Manifest, header: bytes) -> None:
-    """The file that this checkpoint wrote holds what its manifest names of it, and no more."""
+    """The file that this checkpoint wrote contains exactly what its manifest lists."""
     try:
         placements = parse_image(header).placements
     except ValueError as error:

@@ -112,7 +112,7 @@ def _newest_finite(ordered: Sequence[Manifest]) -> list[int]:
 
 
 def _newest_independent(ordered: Sequence[Manifest]) -> list[int]:
-    """The newest checkpoint that one bad sector under the newest cannot damage too."""
+    """The newest checkpoint that shares no file, and so no bad sector, with the newest of all."""
     if not ordered:
         return []
     newest = ordered[-1]

@@ -38,8 +38,6 @@ _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
 class RunIdentity(Frozen):
-    """What a run is."""
-
     run_id: str  # random hex digits
     command: tuple[str, ...]  # that created the run, with secrets masked
     cwd: str  # absolute

@@ -323,7 +323,7 @@ def _claim(
 
 
 def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> RunLock:
-    """Takes the run's lock; waits while a supervisor that died is being cleaned up after."""
+    """Takes the run's lock; waits while the run of a supervisor that died is still being saved."""
     give_up_at = time.monotonic() + _LAST_SAVE_SECONDS
     told = False
     while True:

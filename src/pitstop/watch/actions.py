@@ -25,7 +25,7 @@ def stop_after_epoch(folder: RunFolder) -> str:
 
 
 def checkpoint(folder: RunFolder) -> str:
-    """Has the run saved, and waits; `UserError` where it is suspended."""
+    """Saves the run, and waits; `UserError` if it is suspended."""
     with contextlib.closing(LiveRun.get(folder)) as live:
         if suspended(folder) or live.suspended_trainer():
             raise UserError(f"{folder.path} is suspended.", "Continue it first.")

@@ -109,7 +109,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{name}:{port}/?" + urlencode({"token": self.rules.token})
 
     def server_bind(self) -> None:
-        """As the base, without its needless question to DNS."""
+        """As the base class, without its DNS lookup."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -128,7 +128,7 @@ class PageServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Does not report a client that went away."""
+        """Does not report clients that have disconnected."""
 
     def server_close(self) -> None:
         self.closing.set()

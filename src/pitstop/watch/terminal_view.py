@@ -44,7 +44,7 @@ class BrailleCanvas:
         self._lines = [[0] * width for _ in range(height)]
 
     def draw(self, points: Sequence[Point], across: Scale, scale: Scale, line: int) -> None:
-        """A line through points; others than finite ones interrupt it."""
+        """A line through points; points that are not finite interrupt it."""
         before: tuple[int, int] | None = None
         for at, value in points:
             if not math.isfinite(value):
@@ -273,7 +273,7 @@ def _obey(view: TerminalView, fd: int, seconds: float) -> bool:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[int]:
-    """The keyboard, each key at once, as long as this lasts."""
+    """The descriptor of the keyboard, which returns each key at once until the context ends."""
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     tty.setcbreak(fd)

@@ -120,7 +120,7 @@ def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
 
 
 def line_path(points: Iterable[tuple[float, float]]) -> str:
-    """The `d` of a line through points of the drawing; others than finite ones interrupt it."""
+    """The `d` of a line through points of the drawing; points that are not finite interrupt it."""
     parts = []
     for drawable, run in groupby(points, key=lambda point: math.isfinite(point[1])):
         if drawable:

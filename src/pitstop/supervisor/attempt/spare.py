@@ -23,8 +23,6 @@ _MEMORY_BYTES = 2 << 30
 
 
 class SparePlan(Frozen):
-    """What is started for the next attempt."""
-
     command: Sequence[str]
     imports: Path  # a list of modules, written by the trainer
     environment: Mapping[str, str]  # of the next attempt
@@ -106,7 +104,7 @@ class Spare:
     def take(
         self, environment: Mapping[str, str], fingerprint: Mapping[str, JsonValue]
     ) -> tuple[ChannelEnds, ...]:
-        """The output of the one that can be this attempt's trainer; of none it is empty."""
+        """The output of the spare process if it can be this attempt's trainer; else empty."""
         found = self._started
         fits = (
             found is not None

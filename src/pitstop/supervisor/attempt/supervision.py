@@ -145,7 +145,7 @@ class Supervision:
         self._mirroring.close()
 
     def handlers(self) -> Mapping[type, tuple[_Handler, ...]]:
-        """By the kind of an occurrence, in the order in which they are called."""
+        """The handlers of each kind of occurrence, in the order in which they are called."""
         trainers = self._trainers
         return {
             Trigger: (self._resources.lifecycle.feed,),
@@ -170,7 +170,7 @@ class Supervision:
         }
 
     def actions(self) -> Mapping[Instruction, _Action]:
-        """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
+        """The action of each instruction; one that feeds the lifecycle is last in its row."""
         beacon, saving, command = self._resources.beacon, self._saving, self._command
         return {
             Instruction.RAISE_GRACEFUL: self._gang.raise_stop,

@@ -90,7 +90,7 @@ class StackRequest:
         self._missing: list[str] = []
 
     def ask(self, trainer_pid: int, pids: Sequence[int], title: str) -> StackAnswer | None:
-        """Goes on asking, the trainer first; the answer, once all have been asked."""
+        """Continues to ask, the trainer first; returns the answer once all were asked."""
         if self._waiting is None:
             others = [pid for pid in pids if pid != trainer_pid]
             self._waiting = others[: _MOST_PROCESSES - 1]

@@ -29,8 +29,6 @@ DRAWING = PACED | {Phase.FIRST_STEP}  # phases that wait for the input
 
 
 class HangPolicy(Frozen):
-    """What is done about a standstill."""
-
     after_seconds: float = 60.0  # the shortest silence that counts, 0 for no watch
     action: str = "warn"  # "warn", "kill" or "restart"
     replaces_workers: bool = False  # if a data worker has died, "restart" instead of "warn"

@@ -49,8 +49,6 @@ class Trigger(enum.Enum):
 
 
 class Instruction(enum.Enum):
-    """What the supervision loop must do."""
-
     RAISE_GRACEFUL = "raise stop word: graceful"
     RAISE_NOW = "raise stop word: now"
     ARM_DEADLINE = "arm deadline"

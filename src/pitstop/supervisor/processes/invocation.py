@@ -74,8 +74,6 @@ class InvocationKind(enum.Enum):
 
 
 class Invocation(Frozen):
-    """A command in its parts."""
-
     kind: InvocationKind
     target: str  # the path of the script as given, the name of the module or program, or code
     arguments: tuple[str, ...] = ()
@@ -119,7 +117,7 @@ def _of_python(words: Sequence[str], variables: tuple[str, ...]) -> Invocation:
 
 
 def _short_options(letters: str) -> tuple[list[str], str, str]:
-    """The telling ones of a cluster; the one that takes a value, with what of it stands there."""
+    """The options that matter; the one that takes a value; the beginning of its value."""
     for index, letter in enumerate(letters):
         if letter in "cmWX":
             telling = [each for each in letters[:index] if each in _TELLING]

@@ -39,7 +39,7 @@ class JobWatch:
         self._asked_at = 0.0
 
     def heard(self, event: Event) -> JobState | None:
-        """What is to be told before this event; one that has trained to its end asks nothing."""
+        """The event to record before this one; nothing is asked after a completed training."""
         if isinstance(event, TrainerExited) and event.exit_code != 0:
             self._ask()
         elif isinstance(event, AttemptEnded) and self._asked_at:

@@ -115,7 +115,7 @@ def adopt_orphans() -> None:
 
 
 def stop_with_parent(parent_pid: int) -> None:
-    """Lets the end of the process that started this one count as a SIGTERM to it."""
+    """Sends this process a SIGTERM when the process that started it ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent_pid:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -185,7 +185,7 @@ class KernelProcess(AdoptedProcess):
     """A notebook's kernel: a stop ends what it trains, and never the kernel."""
 
     def let_go(self) -> None:
-        """Its training has ended, or is left to it: from here on it is not supervised."""
+        """From now on it is not supervised: its training has ended or is its own affair."""
         self.gone = True
         self.exit = Exit(self.pid, EXIT_STOPPED << 8, None)
 

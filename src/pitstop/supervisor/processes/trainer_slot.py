@@ -97,14 +97,14 @@ class TrainerSlot:
             self.connection.tell(replace(self.terms, points=bodies), [self._beacon_fd])
 
     def drain(self) -> Iterator[occurrences.Occurrence]:
-        """Everything that a trainer which is gone has said; then the slot is free."""
+        """All unread messages of a trainer that has ended; then the slot is free."""
         while self.connection is not None and select.select([self.connection], [], [], 0)[0]:
             if not (yield from self._hear(self.connection)):
                 break
         self.clear()
 
     def clear(self) -> None:
-        """Sends away who is there; what it has still to say is not heard."""
+        """Closes the connection of the present process; unread messages are lost."""
         if self.connection is not None:
             self._event_loop.forget(self.connection)
             self.connection.close()

@@ -91,7 +91,6 @@ class AttemptState(Frozen):
 
 
 def left_by(history: History) -> AttemptState:
-    """What the attempts before have left."""
     saved = history.script_saved
     return AttemptState(
         best=best_of(history.epochs),

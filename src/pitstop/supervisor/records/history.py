@@ -40,7 +40,7 @@ class BestEpoch(Frozen):
 
 
 def better(best: BestEpoch | None, event: events.EpochEnded) -> BestEpoch | None:
-    """The best one with one more epoch; a metric that says more begins anew."""
+    """The best one, with one more epoch; a change to a better metric begins anew."""
     metric = next((name for name in _WATCHED if name in event.logs), "")
     value = event.logs.get(metric, math.nan)
     if not math.isfinite(value):

@@ -215,7 +215,7 @@ def short_forecast(event: events.ExhaustionForecast) -> str:
 
 
 def _rate(event: events.ExhaustionForecast) -> str:
-    """An amount over the time in which it can be pictured: a second, a minute or an hour."""
+    """An amount for each second, minute or hour, whichever gives a handy number."""
     for unit, size in (("second", 1), ("minute", 60), ("hour", 3600)):
         amount = event.per_second * size
         if amount >= (1e6 if event.resource in _BYTES else 1.0) or unit == "hour":

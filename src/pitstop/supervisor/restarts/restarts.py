@@ -66,8 +66,6 @@ class RestartPolicy(Frozen):
 
 
 class AttemptFailure(Frozen):
-    """An attempt that failed at a step."""
-
     cause: str
     step: int
     may_pass: bool = False  # as a fault from outside

@@ -15,8 +15,6 @@ PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
 
 
 class StopPolicy(Frozen):
-    """What the user has chosen."""
-
     preemption: str = "auto"  # one of `PREEMPTION_CHOICES`
     stops_under_pressure: bool = False  # if not, the run is saved and continues
     signals: SignalActions = field(default_factory=dict)

@@ -104,7 +104,7 @@ def _megabytes(size_bytes: int) -> str:
 
 
 class PressureWatch:
-    """Tells of every time that something gets short, once."""
+    """Reports each shortage once, when it begins."""
 
     def __init__(self, sample: Callable[[], MemoryPressure]) -> None:
         self._sample = sample

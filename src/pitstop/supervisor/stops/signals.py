@@ -67,8 +67,6 @@ _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
 class ReceivedSignal(Frozen):
-    """A signal that arrived."""
-
     signal: signal.Signals
     sender_pid: int | None  # None if the kernel or the terminal sent it
     sender_uid: int | None

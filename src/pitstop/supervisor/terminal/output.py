@@ -91,7 +91,7 @@ def _copy(source: int, target: int, start: int, end: int) -> None:
 
 
 class Channel(Frozen):
-    """The way of descriptor 1, 2 or both of the script to ours: a pty (`terminal`) or a pipe."""
+    """Connects descriptor 1, 2 or both of the script with ours: a pty (`terminal`) or a pipe."""
 
     targets: tuple[int, ...]
     terminal: bool
@@ -117,7 +117,7 @@ ChannelEnds = tuple[Channel, int, int]
 
 
 def open_channels() -> tuple[ChannelEnds, ...]:
-    """The ways of one process's output to ours; `OSError` where there are too many open files."""
+    """The channels of the output of one process; `OSError` for too many open files."""
     return tuple((channel, *_open_channel(channel)) for channel in our_channels())
 
 
@@ -144,7 +144,7 @@ class OutputPipes(ABC):
         return StandardStreams(self._ends[1], self._ends[2])
 
     def started(self) -> None:
-        """Lets go of the ends that the process has got, so that its end is seen; begins to copy."""
+        """Closes the ends that the process has inherited, to see its end; begins to copy."""
         for fd in set(self._ends.values()):
             os.close(fd)
         for thread in self._threads:

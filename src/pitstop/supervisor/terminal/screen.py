@@ -84,7 +84,7 @@ _REFRESH_SECONDS = 1.0
 
 
 class Screen:
-    """Where the script's output and our own words meet."""
+    """Writes the script's output and our own lines to the terminal."""
 
     def __init__(self, *, status_row: bool, stdout: int = 1, stderr: int = 2) -> None:
         """`status_row`: the bottom row of the terminal is kept for the status line."""
