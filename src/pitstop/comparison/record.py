@@ -172,8 +172,7 @@ class RunRecord(Frozen):
     trace: Trace
     saved: Mapping[Position, Saved] = field(default_factory=dict)  # one place holds one state
     resumes: tuple[Resume, ...] = ()
-    # the fingerprint and the versions of its last attempt
-    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)  # of its last attempt
     environment_changes: tuple[EnvironmentChanged, ...] = ()  # what changed between its attempts
     unreadable: tuple[str, ...] = ()  # checkpoints that were left out, and why
 

@@ -15,8 +15,7 @@ _CHECKPOINTS_PER_RUN = 16
 class Interruption(Frozen):
     kind: str  # "kill" (SIGKILL, nothing is saved there) or "stop"
     step: int  # the boundary after which it ends
-    # what is special about the step: "middle", "last step of an epoch", "first step", or "random"
-    place: str
+    place: str  # "middle", "last step of an epoch", "first step", or "random"
 
     @property
     def name(self) -> str:
@@ -120,9 +119,7 @@ class Drill(Frozen):
     last_step: int
     seconds: float
     trials: tuple[Trial, ...]
-    # the same once more without interruption, compared with it; made only when some trial was not
-    # identical
-    repetition: Comparison | None = None
+    repetition: Comparison | None = None  # without interruption; made if a trial was not identical
 
     @property
     def verdict(self) -> DrillVerdict:

@@ -128,10 +128,7 @@ class _Runner:
 
 
 def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
-    """Runs the script whole, then interrupted at each chosen point, and compares.
-
-    Raises `CheckpointCorrupt`, or a `UserError` where the script fails or does not train.
-    """
+    """Runs the script whole, then interrupted; raises `CheckpointCorrupt` or a `UserError`."""
     runner = _Runner(request, folder)
     say("running it without interruption.")
     expected, seconds = runner.uninterrupted(UNINTERRUPTED)

@@ -17,8 +17,7 @@ class AttemptStarted(Event):
     cgroup: str = ""
     start_from: str = ""  # saved weights that a new run begins with, or empty
     launched: bool = True  # by `pitstop run`; else the script has started its supervisor
-    # its process had imported the libraries while the attempt before trained
-    prepared: bool = False
+    prepared: bool = False  # its process had imported the libraries before the attempt
     started_seconds: float = 0.0  # before its process began; 0 in journals of older versions
 
 
@@ -56,8 +55,7 @@ class StopRequested(Event):
     sender_command: str = ""
     from_terminal: bool = False
     reason: str = ""  # in the words of who asked; of a time limit, what was left of it
-    # until whoever asks ends the run by force; None when not known
-    seconds_left: float | None = None
+    seconds_left: float | None = None  # until the run is ended by force; None when not known
 
 
 class StopDeadlinePassed(Event):
@@ -82,16 +80,12 @@ class TrainerExited(Event):
     cpu_seconds: float | None = None
     oom_kills: int | None = None  # memory kills in the trainer's cgroup; None when not observable
     memory_limit_bytes: int | None = None
-    # of the kernel log, on its process or cgroup; None if unreadable
-    kernel_lines: list[str] | None = None
+    kernel_lines: list[str] | None = None  # about its process or cgroup; None if unreadable
     limits: dict[str, JsonValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
-    # programs on the machine that end processes for memory
-    memory_watchers: list[str] = field(default_factory=list)
-    # of the kernel log, crashes of any process; None if it tells of none
-    kernel_faults: list[str] | None = None
-    # how long before the end each of these was logged, at least; None if that cannot be told
-    kernel_fault_ages_seconds: list[float] | None = None
+    memory_watchers: list[str] = field(default_factory=list)  # programs like earlyoom
+    kernel_faults: list[str] | None = None  # crashes of any process; None if not logged
+    kernel_fault_ages_seconds: list[float] | None = None  # at the end, at least
 
 
 class AttemptEnded(Event):
@@ -117,8 +111,7 @@ class JobSeen(Event):
 
     scheduler: str  # "slurm", "kubernetes", "lsf", "pbs", "sge" or "colab"
     job: str  # its number or name
-    # when its time is up, seconds since the epoch; None when not told
-    ends_at_seconds: float | None = None
+    ends_at_seconds: float | None = None  # seconds since the epoch; None when not known
     facts: dict[str, str] = field(default_factory=dict)  # what the environment tells of it, by name
 
 

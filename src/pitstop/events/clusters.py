@@ -41,8 +41,7 @@ class MemberEnded(Event):
 
     task: str
     host: str  # empty of the leader, in the journal of another member
-    # as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent
-    state: str
+    state: str  # "completed", "stopped", "failed", or "lost" if it went silent
     exit_code: int | None = None  # of its `pitstop run`; None where it went silent
 
 

@@ -25,8 +25,7 @@ class TrainingStalled(Event):
     place: str  # the same in words, with file and line where they are known
     action: str  # "warn", "kill" or "restart"
     stack: list[str] = field(default_factory=list)  # the Python frames that say it, innermost first
-    # what the kernel says of the trainer's threads
-    threads: list[str] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)  # as the kernel sees them
     workers: list[str] = field(default_factory=list)  # children that had died
     stacks_file: str = ""  # the stacks of all Python threads, in the run's folder; empty without
     missing: list[str] = field(default_factory=list)  # what could not be observed, one phrase each
@@ -115,8 +114,7 @@ class SpareReady(Event):
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again."""
 
-    # `source`, `signal`, `reason`: as in `StopRequested`
-    source: str
+    source: str  # all three as in `StopRequested`
     signal: str = ""
     reason: str = ""
 

@@ -12,10 +12,8 @@ class TrainerConnected(Event):
     python: str
     argv: list[str]
     versions: dict[str, str]
-    # digests of the files of the script's own modules, by path
-    sources: dict[str, str] = field(default_factory=dict)
-    # digests of the small files that it had read before it began to train, by path
-    inputs: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # digests of the script's modules
+    inputs: dict[str, str] = field(default_factory=dict)  # digests of small files read
 
 
 class InstrumentationUnavailable(Event):
@@ -41,8 +39,7 @@ class FitStarted(Event):
     # gradients of several processes that take their steps by themselves; `IN_PARTS` is true where
     # the loop computes its steps in parts when memory is short
     data: dict[str, JsonValue] = field(default_factory=dict)
-    # what of the input could hold less in memory, in the same order
-    large_buffers: list[str] = field(default_factory=list)
+    large_buffers: list[str] = field(default_factory=list)  # that could be smaller, in order
 
     @property
     def is_loop(self) -> bool:
@@ -112,8 +109,7 @@ class NonFiniteLoss(Event):
     metric: str
     value: str
     last_finite: float | None
-    # the losses of the steps before it, the oldest first
-    recent: list[float] = field(default_factory=list)
+    recent: list[float] = field(default_factory=list)  # losses before it, oldest first
     learning_rate: float | None = None  # of the optimizer after that step, None when not known
     is_scheduled: bool = False  # a schedule sets the rate
     unclipped: str = ""  # why gradients cannot be clipped; empty where they can
@@ -126,8 +122,7 @@ class BatchSkipped(Event):
     epoch: int
     step_in_epoch: int
     file: str  # with its arrays, for NumPy; empty where it was not written
-    # what of it is NaN or infinite, one phrase each; or the error of its reading
-    found: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)  # what is NaN or infinite, or the error
     in_validation: bool = False  # then step_in_epoch counts the batches of the validation
 
 
@@ -149,8 +144,7 @@ class StepMemory(Event):
     mapped_files_bytes: int = 0  # of it, what the kernel could read again from files
     children_bytes: int = 0  # what the script's own processes hold, without what is shared
     state_bytes: int = 0  # of all variables
-    # the most that TensorFlow's allocator had taken of each
-    devices: dict[str, int] = field(default_factory=dict)
+    devices: dict[str, int] = field(default_factory=dict)  # peak of the allocator
     error: str = ""  # that ended the steps for want of memory, else empty
 
 
@@ -163,8 +157,7 @@ class StopTrainingSet(Event):
     file: str
     line: int
     function: str
-    # what the callback monitors (monitor, patience, best, ...)
-    watched: dict[str, JsonValue] = field(default_factory=dict)
+    watched: dict[str, JsonValue] = field(default_factory=dict)  # monitor, patience, best, ...
 
 
 class ExceptionRaised(Event):
@@ -179,8 +172,7 @@ class ExceptionRaised(Event):
     callback: str  # class name of the callback it was raised in, or empty
     phase: str
     traceback: str
-    # class names of the exception's bases, outermost last
-    bases: list[str] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)  # class names, outermost last
 
 
 class ThreadFailed(Event):

@@ -82,10 +82,7 @@ class Exported(Frozen):
 
 
 def write_export(request: ExportRequest, say: Say) -> Exported:
-    """Writes a saved state in another format; the run is only read.
-
-    Raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`.
-    """
+    """Exports a saved state; raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`."""
     request = _with_format_of_suffix(request)
     check(request.out, force=request.force)
     with (

@@ -39,17 +39,14 @@ Say = Callable[[str], None]  # shows a line to the user
 
 
 class Source(Frozen):
-    """A checkpoint and those that a script goes through on its way to it.
-
-    `points` are as a resume has them; the files of `loaded` are open: a live run may remove them.
-    """
+    """A checkpoint and those that a script goes through on its way to it."""
 
     name: str
     manifest: Manifest
     saved: SavedState
-    points: RestorePoints
+    points: RestorePoints  # as a resume has them
     entries: tuple[CheckpointEntry, ...]
-    loaded: RestoreImage
+    loaded: RestoreImage  # its files are open: a live run may remove them
 
     def close(self) -> None:
         self.loaded.close()
@@ -63,10 +60,7 @@ class Source(Frozen):
 
 
 def choose(folder: RunFolder, wanted: str, say: Say) -> Source:
-    """The checkpoint of a name or a step, or the newest good one; the run may be live.
-
-    Raises a `UserError` where there is none, `CheckpointCorrupt` where a named one is damaged.
-    """
+    """The named, or newest good, checkpoint; a `UserError`, or `CheckpointCorrupt` if damaged."""
     entries = Catalog(folder.checkpoints).entries()
     candidates = [each for each in entries if not wanted or wanted in _names_of(each)]
     for each in candidates:

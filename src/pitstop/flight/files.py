@@ -138,10 +138,7 @@ def lines(attempt_dir: Path) -> Iterator[bytes]:
 
 
 def read_spaced(attempt_dir: Path, most: int) -> tuple[Sample, ...]:
-    """About so many samples, oldest first: half of them the last ones, the others spread.
-
-    Costs the same for an attempt of any length; damaged lines are left out.
-    """
+    """About `most` samples, oldest first: half are the last ones, the others are evenly spread."""
     found = {int(at[1]): line for line in lines(attempt_dir) if (at := _NUMBER.match(line))}
     numbers = sorted(found)
     half = most // 2

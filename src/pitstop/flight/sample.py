@@ -78,11 +78,9 @@ class GpuSample(Frozen):
     total_bytes: int | None = None
     own_bytes: int | None = None
     utilization: float | None = None  # share of the last moments in which it computed
-    # reasons for which its clock is held down, empty mostly
-    throttled: list[str] = field(default_factory=list)
+    throttled: list[str] = field(default_factory=list)  # why its clock is held down
     ecc_errors: int | None = None
-    # number of the last critical error seen in the run, see NVIDIA's list of Xids
-    xid: int | None = None
+    xid: int | None = None  # last critical error of the run, see NVIDIA's list of Xids
 
 
 class TrainingSample(Frozen):

@@ -54,10 +54,7 @@ def claim(
 
 
 def joined(path: Path, shape: Shape, command: Sequence[str], *, takes: bool) -> GangFolder:
-    """The folder of a cluster whose members are started one by one, and nobody locks.
-
-    The first makes it.  Raises as `claim`.
-    """
+    """The folder of a cluster that nobody locks; its first member makes it.  Raises as `claim`."""
     with alone(path.parent):
         gang = open_gang(path) if is_gang(path) else create(path, shape, command)
     _admit(gang, shape, command, takes=takes)

@@ -184,10 +184,7 @@ class Beacon:
             self.put(_AT_STOP, _WORD, stop)
 
     def request_checkpoint(self, name: str = "") -> None:
-        """Asks the trainer for a durable checkpoint at its next boundary.
-
-        A request without a name leaves an earlier name standing.
-        """
+        """Asks for a checkpoint at the next boundary; without a name, an earlier name remains."""
         if name:
             self.put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
         self.put(_AT_CHECKPOINT_REQUESTS, _WORD, self.checkpoint_requests() + 1)

@@ -13,10 +13,7 @@ _NICENESS = 5  # the I/O priority follows from it, see ioprio_set(2)
 
 
 def begun() -> tuple[Connection, dict[str, Any]]:
-    """The way to the supervisor, and the JSON object that is this program's only word.
-
-    Signals of the terminal and of a scheduler are for the supervisor; the helper goes on.
-    """
+    """The connection to the supervisor, and what this process is told; ignores signals."""
     told: dict[str, Any] = json.loads(sys.argv[1])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)

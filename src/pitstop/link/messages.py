@@ -189,12 +189,9 @@ class RoleReport(Message):
 
 
 class ReleaseRequest(Message):
-    """To the supervisor: this process is to be told when the training is over for it.
+    """To the supervisor, of a server or unsaved training: is the training over for it?"""
 
-    It is a server of a cluster, or trains and is not saved by Pitstop; `waits`: until it is over.
-    """
-
-    waits: bool = True
+    waits: bool = True  # until it is over
 
 
 class ReleaseAnswer(Message):
@@ -311,10 +308,7 @@ def message_in(text: bytes | bytearray, fd_count: int) -> Message:
 
 
 def message_from(body: Any, fd_count: int) -> Message:
-    """The message that a JSON value is; members that this version does not know are dropped.
-
-    An `UnknownMessage` or a `MalformedMessage` where it is none of this version.
-    """
+    """The message of a JSON value, or an `UnknownMessage` or `MalformedMessage`."""
     type_ = body.get("type") if isinstance(body, dict) else None
     if not isinstance(type_, str):
         return MalformedMessage("a message is not an object with a type")

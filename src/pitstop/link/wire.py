@@ -72,10 +72,7 @@ class Connection:
         return self.socket.fileno()
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Returns when the kernel took the message; `ValueError` where it is too large.
-
-        Raises `PeerClosed` where the other process closed its end, or takes nothing.
-        """
+        """Returns when the kernel has it; `ValueError` if too large, `PeerClosed` if refused."""
         text = json.dumps(message.to_body(), default=vars, separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
             raise ValueError(f"a message of {len(text)} bytes")
@@ -95,10 +92,7 @@ class Connection:
             self.send(message, fds)
 
     def receive(self) -> Received:
-        """Waits for the next message, no longer than the timeout of the socket, else `NoAnswer`.
-
-        Raises `PeerClosed`, or `EnvironmentFault` where files came with it that cannot be opened.
-        """
+        """Waits for a message; raises `NoAnswer`, `PeerClosed`, or `EnvironmentFault`."""
         while (received := self._next()) is None:
             self._read()
         return received

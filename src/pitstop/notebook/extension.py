@@ -1,7 +1,4 @@
-"""`%load_ext pitstop`: watches the cells and the imports of a kernel.
-
-Light: the code that trains is loaded when Keras is there.
-"""
+"""`%load_ext pitstop`: watches cells and imports; the code that trains is loaded with Keras."""
 
 from __future__ import annotations
 

@@ -32,17 +32,14 @@ def default_folder(names: dict[str, object]) -> Path:
 
 
 class KernelRun:
-    """One folder or URL, and at most one supervisor at a time; `chosen`: by the user.
-
-    `ends_at_seconds`: when, by the monotonic clock, its trainings are to be saved and stopped.
-    """
+    """One folder or URL, and at most one supervisor at a time; `chosen`: by the user."""
 
     def __init__(
         self, place: str, *, chosen: bool = False, ends_at_seconds: float | None = None
     ) -> None:
         self.place = place
         self.chosen = chosen
-        self.ends_at_seconds = ends_at_seconds
+        self.ends_at_seconds = ends_at_seconds  # when trainings are saved and stopped (monotonic)
         self._companion: Companion | None = None
         self._key = ""
 

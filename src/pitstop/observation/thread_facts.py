@@ -57,10 +57,7 @@ def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
 
 
 def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int]:
-    """Processor seconds, and bytes read and written, of these processes so far.
-
-    Time of waiting for a processor counts too: on a crowded machine, computing is mostly that.
-    """
+    """Seconds on, or waiting for, a processor, and bytes read and written, of all processes."""
     folders = [proc / str(pid) for pid in pids]
     stats = [stat_fields(read_text(folder / "stat")) for folder in folders]
     ticks = sum(int(fields[_UTIME]) + int(fields[_STIME]) for fields in stats if fields)

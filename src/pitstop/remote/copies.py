@@ -74,10 +74,7 @@ def record_sizes(run_dir: Path) -> dict[str, int]:
 
 
 def read_identity(storage: Storage) -> run_folder.RunIdentity | None:
-    """The run that is mirrored, None when there is none.
-
-    Raises `StorageFault`, `FormatTooNew`, or `RunFolderInvalid` where something else is there.
-    """
+    """The mirrored run, if any; `StorageFault`, `FormatTooNew` or `RunFolderInvalid`."""
     data = storage.read(run_folder.RUN_FILE)
     try:
         return run_folder.decode_identity(data) if data is not None else None

@@ -18,10 +18,7 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 
 
 def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tuple[Manifest, ...]:
-    """Makes `target` the run's folder, whole or not at all; its checkpoints, newest first.
-
-    Damaged ones are left out.  Raises `StorageFault`, or `OSError` where it cannot be written.
-    """
+    """Fetches a run, without damaged checkpoints; raises `StorageFault` or `OSError`."""
     staging = target.with_name(f".{target.name}.fetching")
     shutil.rmtree(staging, ignore_errors=True)
     sizes = storage.sizes()

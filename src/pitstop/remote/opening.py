@@ -35,10 +35,7 @@ class MirrorChoice(enum.Enum):
 
 
 class MirrorSide(Frozen):
-    """How far one of the two copies of a run is.
-
-    Unless the copies have diverged, the journal of one begins with the journal of the other.
-    """
+    """How far one copy is; unless they have diverged, one journal is the beginning of the other."""
 
     journal: bytes
     saved: frozenset[tuple[int, float]] = frozenset()  # number and time of each checkpoint
@@ -64,10 +61,7 @@ class MirrorSide(Frozen):
 
 
 def choose_side(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorChoice:
-    """Where a run goes on from; None for a side without a run.
-
-    The copy that is further; if they have diverged, the other one is kept aside.
-    """
+    """Where the run goes on: the further copy; if they have diverged, the other is kept aside."""
     if remote is None:
         return MirrorChoice.BEGIN if local is None else MirrorChoice.LOCAL
     if local is None:

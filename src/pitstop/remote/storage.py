@@ -117,10 +117,7 @@ class Storage:
                 return None
 
     def write(self, key: str, data: bytes, *, new: bool = False) -> None:
-        """Gives an object its content; with `new` only if it does not exist.
-
-        Not every server keeps the condition (S3 does, with `If-None-Match`): read it again.
-        """
+        """With `new` only if it does not exist; not every server obeys that: read it again."""
         with self._failures_explained():
             mode = "create" if new else "overwrite"
             self._make_parent(key)

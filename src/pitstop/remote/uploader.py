@@ -47,8 +47,7 @@ class Sender:
     _mirror: Mirror
     _report: Callable[[Event], None]
     _on_end: Callable[[], None]
-    # whether the mirror may be written; where not, `stop` was called
-    _is_ours: Callable[[], bool] = lambda: True
+    _is_ours: Callable[[], bool] = lambda: True  # else `stop` was called
 
     def __post_init__(self) -> None:
         self._wake = threading.Condition()

@@ -23,10 +23,7 @@ FORMS: Mapping[str, Callable[[WhyReport], str]] = {
 
 
 def write_missing(run_dir: Path) -> tuple[WhyReport, ...]:
-    """Writes and gives the missing reports of all attempts that are over.
-
-    Raises `RunNotFound`, or `OSError` where the disk refused; what was written before it is whole.
-    """
+    """Writes the missing reports of ended attempts; raises `RunNotFound` or `OSError`."""
     entries = journal.read(run_dir / JOURNAL_FILE).entries
     newest = max((each.attempt for each in entries), default=0)
     over = {each.attempt for each in entries if isinstance(each.event, AttemptEnded)}

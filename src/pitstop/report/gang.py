@@ -34,13 +34,10 @@ class MemberReport(Frozen):
 
 
 class GangReport(Frozen):
-    """The report on all; `first` failed first.
-
-    Where none has failed: the leader, or the one that a person had stopped before the leader ended.
-    """
+    """The report on all members."""
 
     name: str
-    first: MemberReport
+    first: MemberReport  # the first that failed; else the leader, or one stopped before it
     others: tuple[MemberReport, ...]
 
     def is_victim(self, member: MemberReport) -> bool:

@@ -25,15 +25,12 @@ class Unit(StrEnum):
 
 
 class Series(Frozen):
-    """One quantity; of dots, which are measured seldom, every point is shown.
-
-    A forecast lies after the end of its timeline.
-    """
+    """One quantity over time."""
 
     name: str
     points: tuple[Point, ...]
-    is_dots: bool = False
-    is_forecast: bool = False
+    is_dots: bool = False  # measured rarely: every point is shown
+    is_forecast: bool = False  # it lies after the end of its timeline
 
     def finite(self) -> tuple[Point, ...]:
         return tuple(point for point in self.points if math.isfinite(point[1]))

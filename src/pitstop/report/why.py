@@ -136,8 +136,7 @@ class WhyReport(Frozen):
     last: Diagnosis  # the newest attempt, or the one that was asked for
     earlier: tuple[Diagnosis, ...] = ()  # those before it, the oldest first
     damaged_lines: int = 0
-    # how far each of them came, the oldest first; empty for a log file
-    attempts: tuple[AttemptProgress, ...] = ()
+    attempts: tuple[AttemptProgress, ...] = ()  # oldest first; empty for a log file
     timeline: Timeline | None = None  # of the last one, None where nothing was recorded
     facts: tuple[Fact, ...] = ()
     output: tuple[str, ...] = ()

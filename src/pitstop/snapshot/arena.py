@@ -163,10 +163,7 @@ def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> A
 
 
 def choose_slot(sequences: Sequence[int], pinned: int) -> int | None:
-    """Index of the slot the next snapshot may overwrite, None when it must wait.
-
-    Neither the newest whole one nor the `pinned` one, that the persister reads; 0 stands for none.
-    """
+    """The slot for a snapshot: not the newest, nor the `pinned` one (0: none); None to wait."""
     newest = max(sequences)
     free = [
         index

@@ -31,10 +31,7 @@ class RestoreImage(Frozen):
 
 
 def load(path: Path, manifest: Manifest) -> RestoreImage:
-    """Reads and verifies a checkpoint, which may be removed afterwards.
-
-    Raises `CheckpointCorrupt`, or `EnvironmentFault` where a file may not be opened or read.
-    """
+    """Reads and verifies a checkpoint; raises `CheckpointCorrupt` or `EnvironmentFault`."""
     state = read_state(path, manifest)
     files = sorted({part.file for each in manifest.tensors.values() for part in each.parts})
     with ExitStack() as unless_verified:

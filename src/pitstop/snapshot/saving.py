@@ -45,10 +45,7 @@ class _Found(Frozen):
     head: arena.SlotHead
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
-        """Fills `target` from an offset of the image on, which the state follows.
-
-        Raises `SnapshotOverwritten` where the trainer has begun to write there.
-        """
+        """Fills `target` from image and state; `SnapshotOverwritten` if it changes meanwhile."""
         arena.read_into(self.fd, target, self.offset_bytes + arena.HEAD_BYTES + offset_bytes)
         if arena.read_head(self.fd, self.offset_bytes) != self.head:
             raise SnapshotOverwritten

@@ -54,10 +54,7 @@ class Catalog:
         self._read: dict[str, tuple[_Identity, CheckpointEntry]] = {}
 
     def entries(self) -> tuple[CheckpointEntry, ...]:
-        """All checkpoints, newest first; unreadable ones lead, they may be newer.
-
-        Raises `FormatTooNew`, or `EnvironmentFault` where this process may not read one.
-        """
+        """Newest first, unreadable ones before; raises `FormatTooNew` or `EnvironmentFault`."""
         names = sorted((name for name in self._names() if is_checkpoint(name)), reverse=True)
         self._read = {name: self._entry(name) for name in names}
         found = (entry for _, entry in self._read.values())

@@ -1,7 +1,4 @@
-"""Checksums of tensors, chunk by chunk, as docs/format.md specifies them.
-
-One pass also tells which parts are as they were in the checkpoint before.
-"""
+"""Checksums of tensors by chunks (docs/format.md), which also show what has not changed."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,4 @@
-"""The few operations on files that durable writing is made of.
-
-A test can record them and rebuild the disk as after a power cut between any two.
-"""
+"""File operations for durable writing; tests record them to rebuild the disk after a power cut."""
 
 import contextlib
 import errno

@@ -78,10 +78,7 @@ class Image(Frozen):
 
 
 def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_METADATA) -> Image:
-    """The image that holds `specs`: wide dtypes first, else in the given order.
-
-    Raises `InternalFault` where a name, a dtype, a shape or the header is not one of safetensors'.
-    """
+    """The image that holds `specs`, wide dtypes first; `InternalFault` for invalid specs."""
     _check_specs(specs)
     ordered = sorted(specs, key=lambda spec: -DTYPE_WIDTH_BYTES[spec.dtype])
     starts = list(accumulate((spec.size_bytes for spec in ordered), initial=0))

@@ -115,10 +115,7 @@ class SnapshotSource(Protocol):
 
 
 class CheckpointWriter:
-    """A context in which one checkpoint is written; without a commit, what was written is removed.
-
-    The caller holds the run's lock.
-    """
+    """Writes one checkpoint; removes it without a commit.  The caller holds the run's lock."""
 
     def __init__(
         self,

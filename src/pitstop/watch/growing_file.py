@@ -19,10 +19,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class GrowingFile:
-    """Gives what was appended since the last call; another file at the path is read from its start.
-
-    A file that cannot be read, or is no regular file, has nothing new.
-    """
+    """Gives what is new since the last call: a new file whole, nothing of an unreadable one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

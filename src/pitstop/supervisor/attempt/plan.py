@@ -187,10 +187,7 @@ class RunningCommand(Frozen):
 
 
 def start(resources: AttemptResources) -> RunningCommand:
-    """Starts the persister, and the command, or watches the script that asked to be supervised.
-
-    Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
-    """
+    """Starts persister and command; raises `CommandNotExecutable` or `EnvironmentFault`."""
     plan = resources.plan
     resources.resize()
     # It loads the newest checkpoint beside the script's imports.

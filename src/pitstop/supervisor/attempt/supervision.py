@@ -46,10 +46,7 @@ _SAVE_PATIENCE_SECONDS = 10.0
 
 
 class Supervision:
-    """One attempt, from the start of the command to the end of its last process.
-
-    The one place that connects the parts: it hands each occurrence to those that it concerns.
-    """
+    """Connects the parts of an attempt: hands each occurrence to the parts that it concerns."""
 
     def __init__(self, resources: AttemptResources, running: RunningCommand) -> None:
         loop, persister = resources.event_loop, resources.persister

@@ -22,10 +22,7 @@ _HANDOVER_SECONDS = 3.0
 
 
 class TrainerReception:
-    """Lets one process train, lets the next one wait for a moment, and refuses the others.
-
-    tasks: of a cluster, which this run has started: each by its process id.
-    """
+    """Lets one process train, lets the next one wait for a moment, and refuses the others."""
 
     def __init__(self, resources: AttemptResources) -> None:
         self._plan = plan = resources.plan
@@ -35,7 +32,7 @@ class TrainerReception:
         # Those that want to train while another one is still there, and until when.
         self._pending: list[tuple[occurrences.TrainingAsked, float]] = []
         self._closed_to_others = False
-        self.tasks: dict[int, str] = {}
+        self.tasks: dict[int, str] = {}  # by process id, of a cluster that this run started
         self._followers: set[int] = set()  # of them, those that do not lead
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
 

@@ -105,10 +105,7 @@ class LiveRun:
         self._ask(messages.ClientRequest("stop_after_epoch"), messages.StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> messages.CheckpointAnswer:
-        """Waits until a checkpoint, of this name if any, is on disk; `EnvironmentFault` if refused.
-
-        `waits` is called once where that takes a while.
-        """
+        """Waits for a checkpoint, calls `waits` if that is long; `EnvironmentFault` if refused."""
         request = messages.ClientRequest("checkpoint", name=name)
         with contextlib.suppress(errors.NoAnswer):
             return self._ask(request, messages.CheckpointAnswer)

@@ -49,17 +49,14 @@ class _Waiting(Frozen):
 
 
 class RequestDesk:
-    """Answers requests; some wait for a checkpoint, some for the end of the run.
-
-    `has_released`: a process was told that the training is over for it.
-    """
+    """Answers requests; some wait for a checkpoint, some for the end of the run."""
 
     def __init__(self) -> None:
         self._waiting: dict[occurrences.Asker, _Waiting] = {}
         self._servers: list[Connection] = []
         self._release: messages.ReleaseAnswer | None = None
         self._released_pid = 0  # 0 for all
-        self.has_released = False
+        self.has_released = False  # a process was told that the training is over for it
 
     def serve(
         self, connection: Connection, request: messages.ClientRequest

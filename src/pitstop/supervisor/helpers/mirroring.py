@@ -35,10 +35,7 @@ class MirrorLink(HelperLink):
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
 
     def open(self, say: Callable[[str], None]) -> None:
-        """Starts the uploader, waits until the local folder can be used; `say` tells the user.
-
-        Raises `UserError` where the mirror is in use or of another run, else `EnvironmentFault`.
-        """
+        """Starts the uploader, waits for the folder; raises `UserError` or `EnvironmentFault`."""
         connection = self.start(new=self._new)
         try:
             while isinstance(message := connection.receive().message, Say):

@@ -42,10 +42,7 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
 
 
 class Persisting(Frozen):
-    """What is known about snapshots and checkpoints of one attempt.
-
-    The persister always takes the newest whole snapshot: there is nothing to choose but the moment.
-    """
+    """What is known about snapshots and checkpoints; the newest whole snapshot is always taken."""
 
     ready_seconds: float  # the earliest time for the next one that is not urgent
     newest: messages.SnapshotReport | None = None

@@ -1,7 +1,4 @@
-"""The processes that the user's command started, also in sessions of their own.
-
-The supervisor is their subreaper, so every one of them stays its descendant.
-"""
+"""The processes that the command started; as their subreaper, we stay their ancestor."""
 
 from collections.abc import Collection
 
@@ -12,10 +9,7 @@ from pitstop.machine.own_process import is_there
 
 
 def living_descendants(excluding: Collection[int]) -> list[int]:
-    """Process ids of our living descendants, without those given and theirs.
-
-    A child that was not collected yet counts: it may have left us children of its own since.
-    """
+    """Our living descendants, without these and theirs, but with uncollected children."""
     children = [child for child in _children(psutil.Process()) if child.pid not in excluding]
     further = [each.pid for child in children for each in _children(child, recursive=True)]
     return [*(child.pid for child in children), *filter(is_there, further)]

@@ -74,10 +74,7 @@ class TrainerSlot:
     def offer(
         self, connection: Connection, hello: messages.Hello, *, closed: bool = False
     ) -> Iterator[occurrences.Occurrence]:
-        """A process wants to train: `TrainerCameIn` if it may, it is refused otherwise.
-
-        `closed`: no process but the present one may train any more.
-        """
+        """Lets the process train, or refuses it; `closed`: only the present one may train."""
         reason = refusal(hello, self.pid, slot_taken=self.connected or closed)
         if reason:
             refuse(connection, reason)

@@ -134,10 +134,7 @@ def sources(command: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
-    """The script, the module's file, or the first word after a launcher that is a file.
-
-    A file that is too large for a script is passed over: to read it takes long.
-    """
+    """The script, the module's file, or the first word that is a file, if it is not too large."""
     invocation = parse(command)
     first: tuple[str, ...] = ()
     if invocation.kind is InvocationKind.SCRIPT:

@@ -234,10 +234,7 @@ def _all_versions(event: events.TrainerConnected) -> dict[str, str]:
 
 
 def reached_step(entries: Sequence[Entry]) -> int:
-    """The step that the last attempt had reached, -1 when that is not known.
-
-    Attempts that ended before their first step say nothing about what is executed again.
-    """
+    """The last step reached before, -1 if not known; attempts without a step do not count."""
     reached: dict[int, int] = {}
     for entry in entries:
         reached.setdefault(entry.attempt, -1)

@@ -68,10 +68,7 @@ GOOGLE_QUESTIONS = (
 
 
 def amazon(body: str, now_seconds: float) -> PreemptionNotice:
-    """From `spot/instance-action`, which exists only once the instance is marked.
-
-    Raises `MalformedNotice` where it is not an action with a time.
-    """
+    """From `spot/instance-action` of a marked instance; `MalformedNotice` for anything else."""
     action = _object(body)
     try:
         ends_at = datetime.fromisoformat(str(action["time"]))

@@ -1,7 +1,4 @@
-"""When memory or disk gets short: rules with hysteresis, and a look at them each second.
-
-If the kernel kills the whole container, snapshots in memory are lost: they are written before.
-"""
+"""Shortage of memory or disk, with hysteresis: snapshots are written before they are lost."""
 
 import enum
 from collections import deque

@@ -1,7 +1,4 @@
-"""Signals as values in a queue: which, and who sent it.
-
-Handlers would run at any place and not know the sender: one thread waits with `sigwaitinfo`.
-"""
+"""Signals as values in a queue, with their senders, which only `sigwaitinfo` in a thread tells."""
 
 import contextlib
 import enum
@@ -81,10 +78,7 @@ class ReceivedSignal(Frozen):
 def stop_request(
     received: ReceivedSignal, sender_command: str, *, again: bool, seconds_left: float | None = None
 ) -> StopRequested:
-    """The event of a signal that asks to stop.
-
-    A Ctrl-C after an earlier request wants the end at once; a scheduler only repeats its SIGTERM.
-    """
+    """The event of a stop signal; a second Ctrl-C stops at once, a repeated SIGTERM does not."""
     at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
     return StopRequested(
         source="signal",
@@ -156,10 +150,7 @@ def watched_signals(
     disposition: Callable[[signal.Signals], object] = signal.getsignal,
     chosen: SignalActions = MappingProxyType({}),
 ) -> frozenset[signal.Signals]:
-    """The signals to wait for.
-
-    One that was ignored when we started stays so, unless chosen: `nohup` asks for that.
-    """
+    """The signals to wait for; an ignored one stays ignored, as under `nohup`, unless chosen."""
     watched = _OTHERS | _USUAL.keys() | chosen.keys()
     may_be_ignored = watched - _NEVER_IGNORED - chosen.keys()
     return watched - {each for each in may_be_ignored if disposition(each) == signal.SIG_IGN}

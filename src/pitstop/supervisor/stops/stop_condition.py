@@ -38,10 +38,7 @@ NAN_SOURCE = "nan"
 
 
 def parse(text: str) -> Condition:
-    """The condition that a text means; else a `ValueError` that says where it goes wrong.
-
-    The grammar is a part of Python's: the text is read as an expression, and never evaluated.
-    """
+    """The condition of a text, which is parsed as Python and not evaluated; or a `ValueError`."""
     # Names of metrics ("map/0.50", "loss/class") need not be names of Python: they become texts.
     quoted = _METRIC.sub(lambda name: repr(name[0]), text.strip())
     try:

@@ -73,10 +73,7 @@ class TimeLimit(Frozen):
 
 
 def asked_end(environment: Mapping[str, str]) -> str:
-    """The value of SLURM_JOB_END_TIME, which versions before 23.02 do not set; empty if unknown.
-
-    Source: %e and SLURM_TIME_FORMAT of squeue(1).
-    """
+    """SLURM_JOB_END_TIME, not set before Slurm 23.02, from %e of squeue(1); empty if unknown."""
     job = environment.get("SLURM_JOB_ID", "")
     if not job or end_seconds(environment) is not None:
         return ""
@@ -103,10 +100,7 @@ def lead_seconds(step_seconds: float, save_seconds: float) -> float:
 
 
 def obey(path: Path) -> StopRequested | None:
-    """The request that the file makes, with its first line as the reason; removes it.
-
-    A file that cannot be read is a request all the same.
-    """
+    """The request of the file, even if unreadable; its first line is the reason.  Removes it."""
     try:
         state = path.lstat()
     except OSError:

@@ -1,7 +1,4 @@
-"""The script's output: copied to ours unchanged and at once, and into a log.
-
-In threads of its own: a reader that waits (a pager) blocks the script, never the supervision.
-"""
+"""Copies the script's output to ours and to a log; a slow reader never blocks the supervision."""
 
 import contextlib
 import fcntl
@@ -98,10 +95,7 @@ class Channel(Frozen):
 
 
 def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tuple[Channel, ...]:
-    """The channels for our own output: what is a terminal stays one.
-
-    One for both where ours end in one place, which keeps the order.
-    """
+    """A channel for each output, a pty for a terminal; one for both where they are one place."""
     if (stdout_tty and stderr_tty) or same_file:
         return (Channel((1, 2), stdout_tty),)
     return (Channel((1,), stdout_tty), Channel((2,), stderr_tty))
