@@ -1,9 +1,4 @@
-"""Every error Pitstop raises on purpose, named by who must act.
-
-An error says what happened, where, and what to do about it.  Only the
-command line's ``main`` prints errors and picks exit codes; everything below it
-raises.
-"""
+"""Errors that Pitstop raises on purpose, named by who must act; only the commands print them."""
 
 from pathlib import Path
 

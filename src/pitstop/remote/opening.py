@@ -106,8 +106,7 @@ class Opening:
     def run(self, lease: LeaseHolder, *, new: bool) -> None:
         """Takes the lease, compares, and fetches what is newer.
 
-        Raises `StorageFault`, `MirrorInUse`, `FormatTooNew`, `RunFolderUnwritable`, or a
-        `UserError` where the two are not the same run, or the folder is in use.
+        Raises `StorageFault`, `MirrorInUse`, `FormatTooNew`, `RunFolderUnwritable`, `UserError`.
         """
         lease.acquire(self._say)
         local, remote = self._local_side(), self._remote_side(new=new)

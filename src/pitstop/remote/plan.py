@@ -1,8 +1,4 @@
-"""What to send and what to remove, in which order, so that a mirror follows a folder.  Pure.
-
-A manifest is sent after its files and removed before them: each in the mirror has all of its
-files there, with the content that it was written for.
-"""
+"""What to send and to remove so that a mirror follows a folder: manifests last, or first.  Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""The version of the on-disk format, and the check every reader starts with.
-
-Files are JSON objects with `format` (which kind of file) and `version`.  Members that are not known
-are ignored, later versions are refused.
-"""
+"""The version of the on-disk format: readers ignore unknown members and refuse later versions."""
 
 import json
 

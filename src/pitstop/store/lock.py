@@ -1,8 +1,4 @@
-"""The lock of a run: while somebody holds it, the run is live.
-
-The kernel holds the lock (`flock`) for an open file, and ends it with its last holder: the
-persister, which inherits it, keeps a run locked when its supervisor has died.
-"""
+"""The lock of a run (`flock`); the persister inherits it and keeps the run locked until its end."""
 
 import contextlib
 import fcntl

@@ -74,11 +74,7 @@ class StackAnswer(Frozen):
 
 
 class StackRequest:
-    """A question that takes a few turns: a process is given the time to its next one.
-
-    The trainer is asked by `request` first, which is safe; by the signal only where it does not
-    answer, because native code holds the lock of the interpreter.
-    """
+    """Asks for stacks in several turns: by `request`, which is safe, then by the signal."""
 
     def __init__(self, file: Path, request: Callable[[], None]) -> None:
         self._file = file
