@@ -15,10 +15,12 @@ from typing import cast
 import pytest
 
 from pitstop.cluster.cluster_link import LEASE_VARIABLE, LINGER_VARIABLE, ClusterLink
-from pitstop.cluster.leading import Following, GangLeading, Leading
+from pitstop.cluster.leading import Following, GangLeading, LeaderReply, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
     Beat,
+    CheckpointReply,
+    CheckpointRequest,
     EndReport,
     JoinRequest,
     Release,
@@ -144,21 +146,31 @@ def test_a_checkpoint_that_a_member_is_asked_for_is_saved_by_its_leader(
 ) -> None:
     leader = leading(network)
     join(network, leader, WORKER)
-    network.coming.append(Heard(WORKER, ClientRequest("checkpoint", "best")))
+    network.coming.append(Heard(WORKER, CheckpointRequest(3, "best")))
     assert leader.heard() == ()
     [request] = leader.handed_on
-    assert request.name == "best"
+    assert request.asked.name == "best"
+    saved = CheckpointReply(3, "00000007", 7)
     request.tell(CheckpointAnswer("00000007", 7))
-    assert (network.sent_to[-1], network.sent[-1]) == (WORKER, CheckpointAnswer("00000007", 7))
+    assert (network.sent_to[-1], network.sent[-1]) == (WORKER, saved)
+    refused = CheckpointReply(3, refusal="no.")
+    request.tell(Refusal("no."))
+    assert network.sent[-1] == refused
     member = following(network)
-    network.coming += [Heard(CHIEF, BEAT), Heard(CHIEF, CheckpointAnswer("00000007", 7))]
-    network.coming += [Heard(CHIEF, Refusal("no.")), Parted(CHIEF)]
+    network.coming += [Heard(CHIEF, BEAT), Heard(CHIEF, saved), Heard(CHIEF, refused)]
+    network.coming.append(Parted(CHIEF))
     member.heard()
     assert list(member.handed_on) == [
-        CheckpointAnswer("00000007", 7, by="chief 0"),
-        Refusal("chief 0: no."),
-        Refusal("The connection to chief 0 was closed."),
+        LeaderReply(3, CheckpointAnswer("00000007", 7, by="chief 0")),
+        LeaderReply(3, Refusal("chief 0: no.")),
+        LeaderReply(0, Refusal("The connection to chief 0 was closed.")),
     ]
+
+
+def test_each_request_that_is_handed_on_has_a_number_of_its_own(network: PlayedNetwork) -> None:
+    member = following(network)
+    assert [member.ask_checkpoint(name) for name in ("", "")] == [1, 2]
+    assert network.sent == [CheckpointRequest(1), CheckpointRequest(2)]
 
 
 def test_a_member_may_hand_on_nothing_else(network: PlayedNetwork) -> None:

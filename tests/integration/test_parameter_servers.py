@@ -66,6 +66,11 @@ class Launched:
     def until_saved(self) -> None:
         launch.until(lambda: bool(launch.events(self.members, CheckpointCommitted, "chief-0")))
 
+    def requested(self) -> int:
+        """How many checkpoints the chief has saved because somebody asked."""
+        saved = launch.events(self.members, CheckpointCommitted, "chief-0")
+        return sum(each.reason == "requested" for each in saved)
+
     def processes(self, member: str) -> tuple[psutil.Process, psutil.Process]:
         """The supervisor of a member, and the process that runs its script."""
         of_member = f"run/members/{member}"
@@ -118,6 +123,10 @@ def test_a_stop_saves_all_steps_and_new_servers_get_them(
     # Any member speaks for all: its leader saves, and knows of each task.
     asked = launch.call(cluster.members, "checkpoint", "worker-0")
     assert b"of chief 0, which saves" in asked.stdout, asked.stderr
+    cluster.processes("worker-1")[0].send_signal(signal.SIGUSR2)
+    launch.until(lambda: cluster.requested() == 2)
+    notices = launch.events(cluster.members, Notice, "worker-1")
+    assert "asked chief 0" in "".join(each.message for each in notices)
     rows = json.loads(launch.call(cluster.members, "status", "--json", "ps-0").stdout)["members"]
     assert [row["task"] for row in rows] == ["chief 0", "ps 0", "ps 1", "worker 0", "worker 1"]
     assert launch.call(cluster.members, "stop", "ps-1").returncode == 0

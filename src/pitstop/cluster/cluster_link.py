@@ -9,14 +9,19 @@ from collections.abc import Iterator, Mapping
 from pitstop import __version__
 from pitstop.cluster import roster, secret
 from pitstop.cluster.gang import LeaderProgress
-from pitstop.cluster.leading import Following, GangLeading, Leading, MemberRequest
+from pitstop.cluster.leading import (
+    Following,
+    GangLeading,
+    LeaderReply,
+    Leading,
+    MemberRequest,
+)
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release, ToLeader, ToMember
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
-from pitstop.link.messages import CheckpointAnswer, Refusal
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 LINGER_VARIABLE = "PITSTOP_CLUSTER_LINGER"
@@ -91,7 +96,7 @@ class ClusterLink:
         elif self.part is not None:
             self.part.gang.ask_stop(reason, progress)
 
-    def handed_on(self) -> Iterator[MemberRequest | CheckpointAnswer | Refusal]:
+    def handed_on(self) -> Iterator[MemberRequest | LeaderReply]:
         """What members were asked for, or what the leader answers to that."""
         while self.part is not None and self.part.handed_on:
             yield self.part.handed_on.popleft()

@@ -16,7 +16,7 @@ from pitstop.cluster.roster import BeatLease, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
-from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal
+from pitstop.link.messages import CheckpointAnswer, Message, Refusal
 from pitstop.machine.own_process import is_there
 from pitstop.record import Frozen
 
@@ -85,14 +85,27 @@ class GangLeading:
 
 
 class MemberRequest(Frozen):
-    """A member was asked for a checkpoint of this name, and hands that on to its leader."""
+    """A member was asked for a checkpoint, and hands that on to its leader."""
 
     task: Task
-    name: str
+    asked: messages.CheckpointRequest
     server: LeaderServer
 
     def tell(self, message: Message) -> None:
-        self.server.send(self.task, message)
+        reply = messages.CheckpointReply(self.asked.number)
+        match message:
+            case CheckpointAnswer(checkpoint, step):
+                reply = replace(reply, checkpoint=checkpoint, step=step)
+            case Refusal(reason):
+                reply = replace(reply, refusal=reason)
+        self.server.send(self.task, reply)
+
+
+class LeaderReply(Frozen):
+    """What the leader answers to the request of this number; 0: to all that are not answered."""
+
+    number: int
+    answer: CheckpointAnswer | Refusal
 
 
 class Leading:
@@ -214,8 +227,8 @@ class Leading:
                 rows = self.rows
                 for sent, row in enumerate(rows, 1):
                     self._server.send(task, replace(row, more=len(rows) - sent))
-            case ClientRequest("checkpoint", name):
-                self.handed_on.append(MemberRequest(task, name, self._server))
+            case messages.CheckpointRequest():
+                self.handed_on.append(MemberRequest(task, message, self._server))
 
     def _joined(self, request: messages.JoinRequest) -> Event:
         task = Task.parse(request.task)
@@ -257,7 +270,8 @@ class Following:
         self._lease: BeatLease | None = None
         self._began_seconds = time.monotonic()
         self.orders: deque[messages.ToMember] = deque()
-        self.handed_on: deque[CheckpointAnswer | Refusal] = deque()
+        self.handed_on: deque[LeaderReply] = deque()
+        self._requests = 0
         self._rows: tuple[messages.TaskRow, ...] = ()
         self._rows_at_seconds = -math.inf
         self._coming: list[messages.TaskRow] = []
@@ -312,8 +326,14 @@ class Following:
         is_new = time.monotonic() - self._rows_at_seconds < _ROWS_SECONDS
         return self._rows if is_new else ()
 
-    def ask(self, request: messages.RowsRequest | ClientRequest) -> None:
-        self._client.send(self.leader, request)
+    def ask_rows(self) -> None:
+        self._client.send(self.leader, messages.RowsRequest())
+
+    def ask_checkpoint(self, name: str) -> int:
+        """The number of the request, from 1, which the leader's answer has."""
+        self._requests += 1
+        self._client.send(self.leader, messages.CheckpointRequest(self._requests, name))
+        return self._requests
 
     def tell_gang(self, message: messages.ToLeader) -> None:
         self._client.send(self.leader, message)
@@ -328,7 +348,8 @@ class Following:
             case Parted() if self._lease is not None:
                 self.connected = False
                 self._coming = []
-                self.handed_on.append(Refusal(f"The connection to {self.leader} was closed."))
+                refusal = Refusal(f"The connection to {self.leader} was closed.")
+                self.handed_on.append(LeaderReply(0, refusal))
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, messages.Beat() as beat):
                 before, self.connected, now = self.connected, True, time.monotonic()
@@ -356,7 +377,7 @@ class Following:
                 if not message.more:
                     self._rows, self._coming = tuple(self._coming), []
                     self._rows_at_seconds = time.monotonic()
-            case CheckpointAnswer():
-                self.handed_on.append(replace(message, by=str(self.leader)))
-            case Refusal(reason):
-                self.handed_on.append(Refusal(f"{self.leader}: {reason}"))
+            case messages.CheckpointReply(number, checkpoint, step, refusal):
+                answer = CheckpointAnswer(checkpoint, step, by=str(self.leader))
+                refused = Refusal(f"{self.leader}: {refusal}")
+                self.handed_on.append(LeaderReply(number, refused if refusal else answer))

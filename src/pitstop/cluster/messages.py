@@ -6,7 +6,7 @@ Checked, written and read as `link.messages`; they travel in sealed frames, see 
 from collections.abc import Sequence
 
 from pitstop.events import JsonValue
-from pitstop.link.messages import Count, Message
+from pitstop.link.messages import Count, Message, Name
 
 PROTOCOL = 6
 
@@ -80,6 +80,22 @@ class TaskRow(Message):
     @property
     def shown(self) -> dict[str, JsonValue]:
         return {name: value for name, value in vars(self).items() if name != "more"}
+
+
+class CheckpointRequest(Message):
+    """To the leader: this member was asked for a checkpoint, of this name if any; it saves none."""
+
+    number: Count
+    name: Name = ""
+
+
+class CheckpointReply(Message):
+    """To a member: what the leader has saved for the request of this number, or why it has not."""
+
+    number: Count
+    checkpoint: str = ""
+    step: Count = 0
+    refusal: str = ""
 
 
 # -- of members that train together, see `gang` -----------------------------------------

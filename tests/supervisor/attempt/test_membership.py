@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from pitstop.cluster.leading import MemberRequest
+from pitstop.cluster.leading import LeaderReply, MemberRequest
+from pitstop.cluster.messages import CheckpointReply, CheckpointRequest
 from pitstop.cluster.spec import Task
 from pitstop.events import (
     WAITS_FOR_OTHERS,
@@ -51,6 +52,16 @@ class Told:
 
     def send(self, task: Task, message: Message) -> None:
         self.sent.append((task, message))
+
+
+class Client:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Message] = []
+
+    def tell(self, message: Message) -> None:
+        self.told.append(message)
 
 
 class Run:
@@ -143,18 +154,29 @@ def test_a_leader_saves_what_a_member_was_asked_for(chief: Run) -> None:
     chief.resources.catalog = SimpleNamespace(
         manifests=lambda: [SimpleNamespace(info=SimpleNamespace(name="taken"))]
     )
-    chief.asked = [MemberRequest(WORKER, name, told) for name in ("", "taken", "new")]
+    chief.asked = [
+        MemberRequest(WORKER, CheckpointRequest(number, name), told)
+        for number, name in enumerate(("", "taken", "new"))
+    ]
     asked = chief.part(launched=True, desk=desk).tick()
     assert [each.name for each in asked if isinstance(each, CheckpointAsked)] == ["", "new"]
-    assert told.sent == [(WORKER, Refusal("A checkpoint already has the name taken."))]
+    refusal = "A checkpoint already has the name taken."
+    assert told.sent == [(WORKER, CheckpointReply(1, refusal=refusal))]
 
 
 def test_what_the_leader_answers_is_told_to_those_who_wait(chief: Run) -> None:
-    desk, told = RequestDesk(), cast(Any, Told())
-    desk.await_checkpoint(CheckpointAsked(MemberRequest(WORKER, "", told), ""), BY_LEADER)
-    chief.asked = [CheckpointAnswer("00000007", 7, by="chief 0")]
+    desk, client = RequestDesk(), Client()
+    desk.await_checkpoint(CheckpointAsked(client, ""), BY_LEADER + 1)
+    answer = CheckpointAnswer("00000007", 7, by="chief 0")
+    chief.asked = [LeaderReply(1, answer)]
     assert list(chief.part(launched=True, desk=desk).tick()) == []
-    assert told.sent == [(WORKER, CheckpointAnswer("00000007", 7, by="chief 0"))]
+    assert client.told == [answer]
+
+
+def test_a_leader_that_refuses_what_a_signal_has_asked_for_is_heard(chief: Run) -> None:
+    chief.asked = [LeaderReply(1, Refusal("chief 0: no."))]
+    [notice] = chief.part(launched=True, desk=RequestDesk()).tick()
+    assert notice == Notice("nothing_to_save", "chief 0: no.")
 
 
 def test_a_chief_that_does_something_else_is_left_alone(chief: Run) -> None:

@@ -141,18 +141,42 @@ def test_a_member_that_saves_nothing_says_who_does(ends: Ends) -> None:
 
 
 def test_a_checkpoint_of_the_leader_answers_those_who_wait_for_it(ends: Ends) -> None:
-    desk = _Desk(step=BY_LEADER)
+    desk = _Desk(step=BY_LEADER + 1)
     desk.ask(ends[0], ClientRequest("checkpoint", name="best"))
     desk.recorded(_committed(9, "best"))
-    desk.leader_answered(CheckpointAnswer("00000007", 7, by="chief 0"))
+    assert desk.leader_answered(1, CheckpointAnswer("00000007", 7, by="chief 0"))
     answer = body_of(ends[1].receive())
     assert (answer["checkpoint"], answer["step"], answer["by"]) == ("00000007", 7, "chief 0")
+
+
+def test_two_clients_at_one_moment_get_the_leader_s_answers_to_their_own_requests(
+    ends: Ends,
+) -> None:
+    desk = _Desk(step=BY_LEADER + 1)
+    other, client = pair()
+    desk.ask(ends[0], ClientRequest("checkpoint"))
+    desk.step = BY_LEADER + 2
+    desk.ask(other, ClientRequest("checkpoint"))
+    assert desk.leader_answered(2, Refusal("chief 0: no."))
+    assert body_of(client.receive()) == {"reason": "chief 0: no."}
+    assert desk.leader_answered(1, CheckpointAnswer("00000007", 7, by="chief 0"))
+    assert body_of(ends[1].receive())["step"] == 7
+    assert not desk.leader_answered(2, Refusal("chief 0: no."))
+    other.close()
+    client.close()
+
+
+def test_all_whose_requests_were_handed_on_hear_that_the_leader_is_gone(ends: Ends) -> None:
+    desk = _Desk(step=BY_LEADER + 5)
+    desk.ask(ends[0], ClientRequest("checkpoint"))
+    assert desk.leader_answered(0, Refusal("The connection was closed."))
+    assert body_of(ends[1].receive()) == {"reason": "The connection was closed."}
 
 
 def test_an_answer_of_the_leader_is_not_for_those_who_wait_for_this_run(ends: Ends) -> None:
     desk = _Desk()
     desk.ask(ends[0], ClientRequest("checkpoint"))
-    desk.leader_answered(Refusal("chief 0: no."))
+    assert not desk.leader_answered(0, Refusal("chief 0: no."))
     desk.recorded(_committed(7))
     assert body_of(ends[1].receive())["step"] == 7
 

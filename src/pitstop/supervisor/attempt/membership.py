@@ -119,13 +119,17 @@ class Membership:
         """Checkpoints that members were asked for are saved here, or by the leader."""
         for each in self._cluster.handed_on():
             if not isinstance(each, MemberRequest):
-                self._desk.leader_answered(each)
+                told = self._desk.leader_answered(each.number, each.answer)
+                if each.number and not told and isinstance(each.answer, Refusal):
+                    # A signal has asked for it.
+                    yield notices.nothing_to_save(each.answer.reason)
                 continue
-            saved = self._resources.catalog.manifests() if each.name else ()
-            if any(each.name == manifest.info.name for manifest in saved):
-                each.tell(Refusal(f"A checkpoint already has the name {each.name}."))
+            name = each.asked.name
+            saved = self._resources.catalog.manifests() if name else ()
+            if any(name == manifest.info.name for manifest in saved):
+                each.tell(Refusal(f"A checkpoint already has the name {name}."))
             else:
-                yield from self._desk.checkpoint_asked(each, each.name)
+                yield from self._desk.checkpoint_asked(each, name)
 
     def _end_other_tasks(self) -> None:
         """When the task that saves has stopped: the others would train on, or wait for it."""

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pitstop.cluster.messages import RowsRequest
 from pitstop.cluster.spec import ASSEMBLING
 from pitstop.events import Event, TrainerConnected
 from pitstop.link.beacon import Stop
-from pitstop.link.messages import ClientRequest, RestoreRequest, SnapshotReport, VitalsReport
+from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.gang import GangPart
@@ -266,8 +265,9 @@ class Supervision:
         elif received.signal is signal.SIGWINCH:
             self._resources.resize()
         elif received.action is Action.CHECKPOINT:
-            taken = self._ask_checkpoint() is not None
-            yield notices.checkpoint_asked(received.signal.name, taken=taken)
+            step, name = self._ask_checkpoint(), received.signal.name
+            leader = self._resources.run.cluster.leader if (step or 0) > BY_LEADER else ""
+            yield notices.checkpoint_asked(name, taken=step is not None, leader=leader)
 
     def _suspend(self) -> None:
         stopped_at = time.monotonic()
@@ -283,14 +283,11 @@ class Supervision:
 
     def _status_asked(self, asked: occurrences.StatusAsked) -> None:
         if asked.of_all and (leader := self._resources.run.cluster.follows):
-            leader.ask(RowsRequest())
+            leader.ask_rows()
         self._desk.tell_status(asked, self.status())
 
     def _checkpoint_asked(self, asked: occurrences.CheckpointAsked) -> None:
         cluster, step = self._resources.run.cluster, self._ask_checkpoint(asked.name)
-        if step is None and cluster.follows:
-            cluster.follows.ask(ClientRequest("checkpoint", asked.name))
-            step = BY_LEADER
         self._desk.await_checkpoint(
             asked,
             step,
@@ -303,6 +300,8 @@ class Supervision:
         step = None if self._gang.is_split else self._trainers.step_to_save
         if step is not None:
             self._gang.ask_checkpoint(name)
+        elif follows := self._resources.run.cluster.follows:
+            step = BY_LEADER + follows.ask_checkpoint(name)
         return step
 
     def _take_arena(self, received: occurrences.ArenaReceived) -> None:

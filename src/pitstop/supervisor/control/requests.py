@@ -21,7 +21,8 @@ _GOES_ON = "The training continues."
 _BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
 BY_LEADER = 1 << 63
-"""The step of a checkpoint that another task saves, and no event of this run tells."""
+"""Plus the number of the request: the step of a checkpoint that another task saves, and no event
+of this run tells."""
 
 
 def _stop_request(connection: Connection, request: messages.ClientRequest) -> events.StopRequested:
@@ -121,8 +122,14 @@ class RequestDesk:
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
 
-    def leader_answered(self, answer: messages.CheckpointAnswer | messages.Refusal) -> None:
-        self._answer(answer, lambda waiting: waiting.step == BY_LEADER)
+    def leader_answered(
+        self, number: int, answer: messages.CheckpointAnswer | messages.Refusal
+    ) -> bool:
+        """Whether somebody waits for it.  Number 0: all whose requests were handed on."""
+        return self._answer(
+            answer,
+            lambda waiting: waiting.step > BY_LEADER and number in (0, waiting.step - BY_LEADER),
+        )
 
     def recorded(self, event: events.Event) -> None:
         if isinstance(event, events.CheckpointCommitted | events.GangSaved):
@@ -149,11 +156,12 @@ class RequestDesk:
         self._waiting.pop(connection, None)
         self._servers = [server for server in self._servers if server is not connection]
 
-    def _answer(self, answer: messages.Message, concerns: Callable[[_Waiting], bool]) -> None:
-        for connection, waiting in list(self._waiting.items()):
-            if concerns(waiting):
-                connection.tell(answer)
-                del self._waiting[connection]
+    def _answer(self, answer: messages.Message, concerns: Callable[[_Waiting], bool]) -> bool:
+        served = [asker for asker, waiting in self._waiting.items() if concerns(waiting)]
+        for asker in served:
+            asker.tell(answer)
+            del self._waiting[asker]
+        return bool(served)
 
 
 class ClientReception:

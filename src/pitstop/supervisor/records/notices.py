@@ -75,12 +75,18 @@ _MOST_WEIGHTS = 3
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
 
-def checkpoint_asked(signal_name: str, *, taken: bool) -> events.Notice:
+def checkpoint_asked(signal_name: str, *, taken: bool, leader: str) -> events.Notice:
+    """`leader`: the task that was asked, where this one saves nothing."""
     if taken:
         message = f"{signal_name}: saving a checkpoint at the next step."
+        if leader:
+            message = f"{signal_name}: asked {leader} to save a checkpoint, for all of the cluster."
         return events.Notice("checkpoint_asked", message)
-    message = f"{signal_name}: there is nothing to save because no training is running."
-    return events.Notice("nothing_to_save", message)
+    return nothing_to_save(f"{signal_name}: there is nothing to save: no training is running.")
+
+
+def nothing_to_save(reason: str) -> events.Notice:
+    return events.Notice("nothing_to_save", reason)
 
 
 def line_for(event: events.Event) -> str:
