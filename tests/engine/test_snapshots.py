@@ -71,6 +71,20 @@ def test_a_large_state_is_copied_before_the_next_step(make: MakeSupervisor) -> N
     os.close(arena.fds[0])
 
 
+def test_a_snapshot_is_not_put_off_by_what_else_has_slowed_the_steps(make: MakeSupervisor) -> None:
+    supervisor = make()
+    snapshots = supervisor.session.snapshots
+    snapshots.start_steps(0)
+    large = memoryview(bytes(LARGE_BYTES))
+    while not snapshots.act(1, lambda: cut(1, LARGE_BYTES, lambda: large)):
+        time.sleep(0.001)
+    for _ in range(2):
+        snapshots.cost_measured(600.0)
+    # Ten minutes at 1 % would come back after a day.
+    assert snapshots.due(2, time.monotonic_ns() + 3600 * 1_000_000_000)
+    os.close(supervisor.told(1)[0].fds[0])
+
+
 def test_a_requested_checkpoint_is_taken_once(make: MakeSupervisor) -> None:
     supervisor = make()
     session = supervisor.session

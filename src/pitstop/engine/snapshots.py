@@ -67,6 +67,7 @@ class Snapshots:
         self.stopped = self.alone = False
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0  # of the last snapshot, until its cost is known
+        self._beside_bytes = 0  # of it, copied beside the steps
         self._given_up = settings.looks_only
         self._durability = Durability(beacon, lambda: supervisor.is_there)
         self._cadence = Cadence(
@@ -132,6 +133,12 @@ class Snapshots:
         return self._snapshot(take, "cadence", durable=False)
 
     def cost_measured(self, seconds: float) -> None:
+        """The steps behind the last snapshot have lost so much, by it or by other causes."""
+        if self._copier.is_idle:
+            step_seconds = self._beacon.progress().step_seconds
+            copy_seconds = self._copier.copy_seconds if self._beside_bytes else 0.0
+            beside = copier.most_lost_beside(self._beside_bytes, copy_seconds, step_seconds)
+            seconds = min(seconds, self._blocked_seconds + beside)
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
         self._blocked_seconds = 0.0
 
@@ -230,6 +237,7 @@ class Snapshots:
             return False
         cut = cut.told(name=name) if name else cut
         self._cadence.taken(cut.position.step, started_ns)
+        self._beside_bytes = 0 if waits else cut.size_bytes
         if waits:
             self._copier.copy_now(cut, reason, durable=durable)
         else:
