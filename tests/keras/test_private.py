@@ -74,6 +74,15 @@ def test_a_fit_without_its_filter_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         private.check()
 
 
+@pytest.mark.parametrize("name", ["_NAME_COUNTS", "_GLOBAL_SEEDS"])
+def test_a_global_state_with_another_name_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private, name, "renamed")
+    with pytest.raises(UnsupportedVersion, match="renamed"):
+        private.check()
+
+
 @pytest.fixture
 def model() -> Any:
     made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="out")])

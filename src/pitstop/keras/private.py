@@ -16,7 +16,7 @@ from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochItera
 from keras.src.callbacks.callback_list import CallbackList
 from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
-from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
+from keras.src.random import seed_generator
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
 from keras.src.trainers.epoch_iterator import EpochIterator
@@ -52,6 +52,7 @@ WITH_RANDOM_STREAMS = "use a Keras layer, keras.random with a SeedGenerator, or 
 _APPLYING = ("apply", "_backend_apply_gradients", "_clip_gradients")
 """The methods of an optimizer between the gradients of a step and its update."""
 _NAME_COUNTS = "object_name_uids"
+_GLOBAL_SEEDS = "global_seed_generator"
 _inner_optimizer = common_private.inner_optimizer
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
@@ -77,8 +78,9 @@ def check() -> None:
         raise _moved("traceback filter around fit")
     if "_eval_epoch_iterator" not in inspect.getsource(fit.cell_contents):
         raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")
-    if f'"{_NAME_COUNTS}"' not in inspect.getsource(naming):
-        raise _moved(f"utils.naming ({_NAME_COUNTS})")
+    for module, name in ((naming, _NAME_COUNTS), (seed_generator, _GLOBAL_SEEDS)):
+        if f'"{name}"' not in inspect.getsource(module):
+            raise _moved(f"{module.__name__} ({name})")
 
 
 def _moved(name: str) -> UnsupportedVersion:
@@ -159,7 +161,8 @@ def continue_at_epoch(model: Any, epoch: int | None) -> None:
 def names_of_models() -> frozenset[str]:
     # With names of their own: automatic ones are counted.
     tensor = keras.Input((1,), name="any")
-    made = keras.Model(name="any"), keras.Layer(name="any"), keras.Model(tensor, tensor, name="any")
+    output = keras.layers.Identity(name="other")(tensor)
+    made = keras.Model(name="any"), keras.Layer(name="any"), keras.Model(tensor, output, name="any")
     # The last are set by methods: `evaluate` sets `stop_evaluating`.
     return frozenset({"_name"}.union(*map(vars, made), names_set_by_libraries(keras.Model)))
 
@@ -278,14 +281,14 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
 
 def global_seeds() -> Any:
     """The variable from which `keras.random` draws without a seed; None before its first draw."""
-    generator = global_state.get_global_attribute(GLOBAL_SEED_GENERATOR)
+    generator = global_state.get_global_attribute(_GLOBAL_SEEDS)
     return generator.state if generator is not None else None
 
 
 def make_global_seeds(path: str) -> None:
     """Makes this variable anew; none where the path is empty, as `set_random_seed` leaves it."""
     generator = keras.random.SeedGenerator(0, name=path.rpartition("/")[0]) if path else None
-    global_state.set_global_attribute(GLOBAL_SEED_GENERATOR, generator)
+    global_state.set_global_attribute(_GLOBAL_SEEDS, generator)
 
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
