@@ -170,6 +170,8 @@ def test_sealed_nonsense_is_refused_by_member(member: str, value: Any, reason: s
     [
         (("sequence",), -1),
         (("info", "step"), -5),
+        (("info", "step"), 1 << 64),
+        (("info", "created_seconds"), 10**400),
         (("info", "created_seconds"), float("inf")),
         (("info", "level"), "\x1b[31m"),
         (("info", "name"), "../x"),

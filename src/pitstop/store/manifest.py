@@ -3,14 +3,15 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeAlias
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.record import Frozen, Unfit, build, read
+from pitstop.record import Frozen, build, fitting, read
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members, parsed
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
@@ -21,16 +22,25 @@ STATE_FILE = "state.json"
 
 _SUFFIX = ',\n  "xxh3_64": "{}"\n}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format("0" * 16))
+_LARGEST = sys.float_info.max
 
-_COUNTS = ("step", "epoch", "step_in_epoch", "fit", "attempt", "created_seconds")
-_DIGEST = re.compile(r"[0-9a-f]{16}")
-_WORD = re.compile(r"[a-z0-9_]{0,64}")
-_FORMS = {
-    "milestone": _WORD,
-    "reason": _WORD,
-    "level": _WORD,
-    "name": re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})?"),
-}
+
+def _matching(pattern: str) -> Callable[[str, JsonValue], str]:
+    return fitting(lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)))
+
+
+def _finite(least: float) -> Callable[[str, JsonValue], float]:
+    return fitting(lambda value: type(value) in (int, float) and least <= value <= _LARGEST)
+
+
+_Count: TypeAlias = Annotated[
+    int, fitting(lambda value: type(value) is int and 0 <= value < 1 << 63)
+]
+_Digest: TypeAlias = Annotated[str, _matching("[0-9a-f]{16}")]
+_Word: TypeAlias = Annotated[str, _matching("[a-z0-9_]{0,64}")]
+_Name: TypeAlias = Annotated[str, _matching("([A-Za-z0-9][A-Za-z0-9._-]{0,63})?")]
+_Seconds: TypeAlias = Annotated[float, _finite(0.0)]
+_Metric: TypeAlias = Annotated[float, _finite(-_LARGEST)]
 
 
 class Part(Frozen):
@@ -42,44 +52,41 @@ class Part(Frozen):
 
     @classmethod
     def read(cls, name: str, row: JsonValue) -> Self:
-        part = cls(*read(tuple[str, int, int], name, row))
-        if min(part.offset_bytes, part.size_bytes) < 0:
-            raise Unfit
-        return part
+        return cls(*read(tuple[str, _Count, _Count], name, row))
 
 
 class TensorEntry(Frozen):
     """One tensor: its type, its checksum (see `store.digest`), and its bytes, in order."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[_Count, ...]
     size_bytes: int
-    xxh3_64: str
+    xxh3_64: _Digest
     parts: tuple[Annotated[Part, Part.read], ...]
 
 
 class FileEntry(Frozen):
     """One file of the checkpoint; the checksum of a tensors file covers its header only."""
 
-    size_bytes: int
-    xxh3_64: str
+    size_bytes: _Count
+    xxh3_64: _Digest
 
 
 class CheckpointInfo(Frozen):
     """Where in the training a checkpoint was taken, and why."""
 
-    step: int  # training steps completed over the whole run
-    epoch: int  # epoch the next step belongs to
-    step_in_epoch: int  # steps completed in that epoch
-    fit: int  # which `model.fit` of the process, counted from 0
-    milestone: str  # "fit_end" for the end of a fit, else empty
-    attempt: int
-    reason: str  # as in `events.CheckpointCommitted`; `level` as in `events.LevelKnown`
-    level: str
-    created_seconds: float
+    step: _Count  # training steps completed over the whole run
+    epoch: _Count  # epoch the next step belongs to
+    step_in_epoch: _Count  # steps completed in that epoch
+    fit: _Count  # which `model.fit` of the process, counted from 0
+    milestone: _Word  # "fit_end" for the end of a fit, else empty
+    attempt: _Count
+    reason: _Word  # as in `events.CheckpointCommitted`; `level` as in `events.LevelKnown`
+    level: _Word
+    created_seconds: _Seconds
     versions: dict[str, str]
-    name: str = ""  # given by the user, to keep the checkpoint; else empty
-    metrics: dict[str, float] = field(default_factory=dict)  # of the epoch that ends here
+    name: _Name = ""  # given by the user, to keep the checkpoint; else empty
+    metrics: dict[str, _Metric] = field(default_factory=dict)  # of the epoch that ends here
     identity: dict[str, JsonValue] = field(default_factory=dict)  # see `engine.identity`
     non_finite: tuple[str, ...] = ()  # the first weights that hold NaN or infinite numbers
 
@@ -87,7 +94,7 @@ class CheckpointInfo(Frozen):
 class Manifest(Frozen):
     """What a checkpoint promises; `sequence`, its number in the run, grows with every commit."""
 
-    sequence: int
+    sequence: _Count
     info: CheckpointInfo
     files: Mapping[str, FileEntry]
     tensors: Mapping[str, TensorEntry]
@@ -121,38 +128,19 @@ def decode(data: bytes) -> Manifest:
 
 def _problems(manifest: Manifest) -> Iterator[str]:
     """What cannot be true; the checksum holds for whoever has written it."""
-    for name, tensor in manifest.tensors.items():
-        yield from _problems_of_tensor(name, tensor)
     parts = (part for each in manifest.tensors.values() for part in each.parts)
     for name in (*manifest.files, *(part.file for part in parts)):
         if not is_file_name(name):
             yield f"it names a file {name!r}"
-    for name, file in manifest.files.items():
-        if file.size_bytes < 0 or not _DIGEST.fullmatch(file.xxh3_64):
-            yield f"its entry of the file {name!r} cannot be {file}"
-    numbers = {"sequence": manifest.sequence}
-    numbers |= {name: getattr(manifest.info, name) for name in _COUNTS} | manifest.info.metrics
-    for name, value in numbers.items():
-        if not math.isfinite(value) or (value < 0 and name not in manifest.info.metrics):
-            yield f"its member {name!r} cannot be {value}"
-    for name, form in _FORMS.items():
-        if not form.fullmatch(getattr(manifest.info, name)):
-            yield f"its member 'info.{name}' cannot be {getattr(manifest.info, name)!r}"
-
-
-def _problems_of_tensor(name: str, tensor: TensorEntry) -> Iterator[str]:
-    width_bytes = DTYPE_WIDTH_BYTES.get(tensor.dtype)
-    if width_bytes is None:
-        yield f"tensor {name!r} has the unknown type {tensor.dtype!r}"
-    elif min(tensor.shape, default=0) < 0:
-        yield f"tensor {name!r} has the shape {list(tensor.shape)}"
-    elif math.prod(tensor.shape) * width_bytes != tensor.size_bytes:
-        form = f"{tensor.dtype} {list(tensor.shape)}"
-        yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
-    if sum(part.size_bytes for part in tensor.parts) != tensor.size_bytes:
-        yield f"the parts of {name!r} are not {tensor.size_bytes} bytes"
-    if not _DIGEST.fullmatch(tensor.xxh3_64):
-        yield f"tensor {name!r} has the checksum {tensor.xxh3_64!r}"
+    for name, tensor in manifest.tensors.items():
+        width_bytes = DTYPE_WIDTH_BYTES.get(tensor.dtype)
+        if width_bytes is None:
+            yield f"tensor {name!r} has the unknown type {tensor.dtype!r}"
+        elif math.prod(tensor.shape) * width_bytes != tensor.size_bytes:
+            form = f"{tensor.dtype} {list(tensor.shape)}"
+            yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
+        if sum(part.size_bytes for part in tensor.parts) != tensor.size_bytes:
+            yield f"the parts of {name!r} are not {tensor.size_bytes} bytes"
 
 
 def _info_record(info: CheckpointInfo) -> JsonValue:
