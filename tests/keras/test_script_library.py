@@ -104,6 +104,35 @@ def test_a_tensor_of_a_graph_has_no_value_to_restore() -> None:
     assert state.unverified != []
 
 
+class Late:
+    """Like a module that is loaded when a name of it is asked for, and that is not installed."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        raise ImportError(name)
+
+
+class LateOfKeras(Late):
+    __module__ = "keras.src.utils.module_utils"
+
+
+@pytest.mark.parametrize("kind", [Late, LateOfKeras])
+def test_an_object_that_fails_for_unknown_names_is_not_asked_for_any(kind: type[Late]) -> None:
+    late = kind()
+
+    def act() -> None:
+        late.count += 1
+
+    state = ScriptState(KerasLibrary())
+    state.begin({"act": act}, {})
+    act()
+    saved = state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified == []
+    assert any("count" in (each["content"] or {}) for each in saved.values())
+
+
 def test_a_queue_that_training_uses_is_named() -> None:
     waiting = tf.queue.FIFOQueue(4, [tf.float32], [()])
 

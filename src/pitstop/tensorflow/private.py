@@ -31,7 +31,7 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
-from pitstop.engine.reachable import cells_of
+from pitstop.engine.reachable import cells_of, dict_of
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import counted_draws, drawn_inputs, earlier_traces, event_files, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
@@ -265,7 +265,7 @@ def _writes_trainable(graph: Any) -> bool:
 
 def generators_of(part: Any) -> Iterator[Any]:
     """What `from_generator` calls for the rows, where this part of a pipeline holds it."""
-    function = getattr(part, "_func", None)
+    function = dict_of(part).get("_func")
     if isinstance(function, types.FunctionType):
         # It is two functions deep: in one that makes ops, which lies in one that makes a dataset.
         inner = [each for each in cells_of(function).values() if type(each) is types.FunctionType]

@@ -120,7 +120,9 @@ def is_of_graph(value: Any, most_depth: int = 3) -> bool:
     if issubclass(type(value), list | tuple | dict):
         items = value.values() if isinstance(value, dict) else value
         return bool(value) and most_depth > 0 and all(is_of_graph(e, most_depth - 1) for e in items)
-    return _package(value) in _FRAMEWORKS and hasattr(value, "graph") and hasattr(value, "op")
+    # A module that a library loads late raises on any name: its class is asked first.
+    is_tensor = _package(value) in _FRAMEWORKS and hasattr(type(value), "graph")
+    return is_tensor and hasattr(value, "graph") and hasattr(value, "op")
 
 
 def _of_fields(value: Any) -> str | None:

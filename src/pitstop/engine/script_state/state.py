@@ -246,7 +246,7 @@ class ScriptState:
 
     def _changed_opaques(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
         fields = node.content if isinstance(node.content, dict) else {}
-        if before is not None and node.kind in _WHOLE:
+        if before is not None and before.kind == node.kind and node.kind in _WHOLE:
             gone = before.content.keys() - fields.keys()
             yield from (f"{name}.{key} (deleted)" for key in sorted(gone))
         for key, value in fields.items():
