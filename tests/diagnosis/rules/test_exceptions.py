@@ -390,6 +390,24 @@ def test_the_hint_about_oom_is_not_in_the_headline() -> None:
     assert "OOM" not in finding.summary
 
 
+@pytest.mark.parametrize("before", ["", "except Exception as error: "])
+def test_an_exception_raised_from_another_has_its_cause(before: str) -> None:
+    told = f"""Traceback (most recent call last):
+  File "train.py", line 5, in augment
+    return np.ones((60000, 60000, 300))
+MemoryError: Unable to allocate 7.86 TiB for an array with shape (60000, 60000, 300)
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "train.py", line 42, in main
+    {before}raise RuntimeError("augmentation failed") from error
+RuntimeError: augmentation failed
+"""
+    event = raised("RuntimeError", "augmentation failed", "Exception", traceback=told)
+    assert finding_of(failed(event)).cause == "host_alloc_failure"
+
+
 def test_a_failure_after_training_says_so() -> None:
     behind = replace(raised("KeyError", "'accuracy'"), phase="between_fits")
     assert finding_of(failed(fit_ended(), behind, exited(1))).summary == (

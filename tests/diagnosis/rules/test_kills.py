@@ -38,6 +38,7 @@ from tests.diagnosis.attempts import (
 
 NUMBERED_ELSEWHERE = [line.replace("4225", "99") for line in OOM_LINES]
 
+POOL = "A process in the process pool was terminated abruptly while the future was running."
 CHILD = "Command '['convert', 'a.png']' died with <Signals.{}>."
 
 CASES: list[Case] = [
@@ -66,6 +67,19 @@ CASES: list[Case] = [
             exited(1, oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE),
         ),
         "user_code_error",
+    ),
+    (
+        "a worker of a process pool was killed for memory",
+        failed(
+            raised("concurrent.futures.process.BrokenProcessPool", POOL),
+            exited(1, oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE),
+        ),
+        "host_oom_killed",
+    ),
+    (
+        "a worker of a process pool died of something else",
+        failed(raised("concurrent.futures.process.BrokenProcessPool", POOL), exited(1)),
+        "worker_lost",
     ),
     (
         "kernel line names the trainer",
@@ -222,3 +236,9 @@ def test_a_kill_that_a_drill_asks_for_is_not_the_scripts() -> None:
         finding.summary
         == "Pitstop killed the trainer with SIGKILL at step 47, as --die-at-step asks."
     )
+
+
+def test_a_worker_of_a_process_pool_is_no_task_of_a_cluster() -> None:
+    finding = finding_of(failed(raised("BrokenProcessPool", POOL), exited(1)))
+    assert "cluster" not in finding.summary
+    assert "dmesg" in " ".join(finding.advice)

@@ -224,6 +224,14 @@ def test_an_exit_for_an_exception_that_was_caught_names_it() -> None:
     assert "it caught ValueError and left (sys.exit at" in finding.summary
 
 
+def test_an_interrupt_that_the_script_caught_is_an_interrupt() -> None:
+    call = ExitCalled("sys.exit", "0", "/app/t.py", 12, "<module>", handling="KeyboardInterrupt")
+    finding = finding_of(completed(call, exited(0)))
+    assert finding.cause == "user_interrupt"
+    assert "model.fit did not return at step 47" in finding.summary
+    assert "pitstop stop" in finding.advice[0]
+
+
 @pytest.mark.parametrize(
     ("name", "cause"), [("SIGABRT", "native_crash"), ("SIGSEGV", "native_crash")]
 )

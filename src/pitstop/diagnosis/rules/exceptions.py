@@ -22,6 +22,7 @@ _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 _CPU = "CPU"
 _OF_HOST = re.compile(r"device:CPU|by allocator (?:mkl)?cpu")
 _NO_DEVICE_NAMED = 0.85
+_RAISES = re.compile(r"^(?:except\b[^:]*: *)?raise ")
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
 _WATCHDOG = re.compile(r"(?ms)^Timeout \((?P<time>[\d:.]+)\)!$.*call first\):$(?P<stack>.*)")
@@ -85,7 +86,7 @@ def _on_its_device(row: Signature | None, raised: Raised, evidence: Evidence) ->
 
 def _of_cause(raised: Raised) -> Signature | None:
     """Of an exception that was raised from another (`from error`), that one's row."""
-    if not raised.frames or not raised.frames[-1].code.startswith("raise "):
+    if not raised.frames or not _RAISES.search(raised.frames[-1].code):
         return None
     rows = (classify(each) for each in reversed(raised.causes))
     return next((row for row in rows if row and not row.is_victim), None)

@@ -11,6 +11,7 @@ from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.machine.memory import WATCHERS
 from pitstop.observation.kernel_log import OomKill, parse_oom_kill
 
+_POOL_BROKEN = ("BrokenProcessPool", "TerminatedWorkerError")  # of concurrent.futures, and of loky
 _MEMBER_SUSPENDED = "member_suspended"  # the code of a notice of `pitstop.launch.member_process`
 
 
@@ -69,12 +70,13 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
     is_worker = any(kill.pid in dead for kill in _kills(ended))
     if not is_worker and not ended.oom_kills:
         return None  # in a cgroup below ours, which others may have made
-    if evidence.raised and clues.signal_told(evidence.raised) == "SIGKILL":
+    raised = evidence.raised
+    if raised and (raised.name in _POOL_BROKEN or clues.signal_told(raised) == "SIGKILL"):
         name = "child_oom_killed"
     else:
         name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
-    raised = evidence.raised if name == "child_oom_killed" else None
-    told = (EvidenceItem("exception", f"{raised.title}, at {raised.place}"),) if raised else ()
+    failed = raised if name == "child_oom_killed" else None
+    told = (EvidenceItem("exception", f"{failed.title}, at {failed.place}"),) if failed else ()
     return tell(name, (*told, *_lines(ended), *_counter(ended)))
 
 

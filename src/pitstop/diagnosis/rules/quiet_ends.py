@@ -181,7 +181,8 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
-    name = "caught_and_left" if call.handling else "left_during_fit"
+    names = {"": "left_during_fit", "KeyboardInterrupt": "interrupt_caught"}
+    name = names.get(call.handling, "caught_and_left")
     words, place = _call_words(call), _call_place(call)
     at, caught = evidence.at_step, call.handling
     return tell(name, seen, at=at, call=words, place=place, caught=caught)
