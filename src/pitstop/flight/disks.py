@@ -44,9 +44,16 @@ class DiskReader:
     def _measured(self, disk: DiskSample) -> DiskSample:
         self.asking = disk.mount
         try:
-            return measured(disk)
+            status = os.statvfs(disk.mount)
         except OSError:
             return replace(disk, answers=False)
+        return replace(
+            disk,
+            answers=True,
+            size_bytes=status.f_blocks * status.f_frsize,
+            free_bytes=status.f_bavail * status.f_frsize,
+            read_only=bool(status.f_flag & os.ST_RDONLY),
+        )
 
 
 def unanswered(disks: Iterable[DiskSample], asking: str) -> list[DiskSample]:
@@ -76,17 +83,6 @@ def in_use(
         DiskSample(mount.path, mount.kind, names, read_only=mount.read_only)
         for mount, names in users.items()
     ]
-
-
-def measured(disk: DiskSample) -> DiskSample:
-    status = os.statvfs(disk.mount)
-    return replace(
-        disk,
-        answers=True,
-        size_bytes=status.f_blocks * status.f_frsize,
-        free_bytes=status.f_bavail * status.f_frsize,
-        read_only=bool(status.f_flag & os.ST_RDONLY),
-    )
 
 
 def open_files(pid: int, proc: Path = Path("/proc")) -> list[str]:

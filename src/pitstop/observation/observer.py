@@ -1,5 +1,6 @@
 """Watches a trainer from outside, and says in the end what the machine saw."""
 
+import contextlib
 import platform
 import resource
 import time
@@ -35,7 +36,9 @@ class Observer:
     def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
         self._root = root
         self._pids = frozenset({trainer_pid})
-        self._log = _open_log(root / "dev/kmsg")
+        self._log: KernelLog | None = None
+        with contextlib.suppress(OSError):
+            self._log = KernelLog(root / "dev/kmsg")
         self._opened_seconds = time.monotonic()
         self._group: MemoryCgroup | None = None
         self._kills_before: int | None = None
@@ -100,13 +103,6 @@ class Observer:
         now = time.monotonic()
         corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
         return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
-
-
-def _open_log(path: Path) -> KernelLog | None:
-    try:
-        return KernelLog(path)
-    except OSError:
-        return None
 
 
 def read_limits(pid: int, root: Path = Path("/")) -> dict[str, JsonValue] | None:

@@ -102,12 +102,16 @@ class Manifest(Frozen):
 
 def encode(manifest: Manifest) -> bytes:
     """The manifest as JSON with its checksum; equal manifests give equal bytes."""
+    info = asdict(manifest.info)
     members: dict[str, JsonValue] = {
         **format_members(CHECKPOINT_KIND),
         "sequence": manifest.sequence,
-        "info": _info_record(manifest.info),
+        "info": {name: each for name, each in info.items() if each or name != "non_finite"},
         "files": {name: vars(entry) for name, entry in sorted(manifest.files.items())},
-        "tensors": {name: _tensor_record(entry) for name, entry in manifest.tensors.items()},
+        "tensors": {
+            name: {**vars(entry), "parts": [[*vars(part).values()] for part in entry.parts]}
+            for name, entry in manifest.tensors.items()
+        },
     }
     lines = (f"  {json.dumps(key)}: {_member_text(value)}" for key, value in members.items())
     body = ("{\n" + ",\n".join(lines)).encode()
@@ -141,19 +145,6 @@ def _problems(manifest: Manifest) -> Iterator[str]:
             yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
         if sum(part.size_bytes for part in tensor.parts) != tensor.size_bytes:
             yield f"the parts of {name!r} are not {tensor.size_bytes} bytes"
-
-
-def _info_record(info: CheckpointInfo) -> JsonValue:
-    # Absent where all are finite, as in what earlier versions wrote.
-    absent = () if info.non_finite else ("non_finite",)
-    return {name: value for name, value in asdict(info).items() if name not in absent}
-
-
-def _tensor_record(entry: TensorEntry) -> JsonValue:
-    parts: list[JsonValue] = [
-        [part.file, part.offset_bytes, part.size_bytes] for part in entry.parts
-    ]
-    return {**vars(entry), "parts": parts}
 
 
 def _member_text(value: JsonValue) -> str:

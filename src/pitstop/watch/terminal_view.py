@@ -108,7 +108,9 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
 
 def run_lines(run: FollowedRun, width: int, height: int) -> list[Text]:
     status, timeline = run.status(), run.timeline()
-    lines = [_heading(run, status), *_facts(status, run.forecasts(), width)]
+    heading = _text(status.state, f"bold {_style(status.state)}")
+    heading.append(f", attempt {run.attempt}, {plain_line(str(run.folder.path))}", "default")
+    lines = [heading, *_facts(status, run.forecasts(), width)]
     if not run.is_live and run.attempt:
         lines.append(_text(f"why: {run.cause()} (`pitstop why {run.folder.path}`)"))
     log = _log(run)
@@ -147,11 +149,6 @@ def _plots(timeline: Timeline, width: int, rows: int) -> list[Text]:
         if len(lines) + height + 1 <= rows:
             lines += plot(panel, timeline, width, height)
     return lines
-
-
-def _heading(run: FollowedRun, status: Status) -> Text:
-    heading = _text(status.state, f"bold {_style(status.state)}")
-    return heading.append(f", attempt {run.attempt}, {plain_line(str(run.folder.path))}", "default")
 
 
 def _facts(status: Status, forecasts: Sequence[str], width: int) -> list[Text]:
