@@ -14,7 +14,7 @@ from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended, wait_until_free, wake
-from pitstop.supervisor.status import Status, stored_status
+from pitstop.supervisor.status import stored_status
 
 _ORPHAN_SECONDS = 60.0
 _Request = Callable[[LiveRun], None]
@@ -76,7 +76,11 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
         live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
         return f"{folder.path} is still being saved by a process that has lost its supervisor."
-    return describe_end(folder, stored_status(folder), was_live=live is not None)
+    status = stored_status(folder)
+    state = status.state if live is not None else f"not running ({status.state})"
+    step = status.checkpoint_step
+    saved = "nothing was saved" if step is None else f"saved at step {step}"
+    return f"{folder.path} is {state}; {saved}."
 
 
 def _wake(folder: RunFolder, pid: int) -> None:
@@ -93,10 +97,3 @@ def _asked(folder: RunFolder, live: LiveRun, request: _Request) -> bool:
     except PeerClosed:
         return False
     return True
-
-
-def describe_end(folder: RunFolder, status: Status, *, was_live: bool) -> str:
-    state = status.state if was_live else f"not running ({status.state})"
-    if status.checkpoint_step is None:
-        return f"{folder.path} is {state}; nothing was saved."
-    return f"{folder.path} is {state}; saved at step {status.checkpoint_step}."

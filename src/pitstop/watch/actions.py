@@ -9,11 +9,9 @@ from pitstop.supervisor.control.live_run import LiveRun, suspended, wake
 
 
 def stop(folder: RunFolder) -> str:
-    if pid := suspended(folder):
-        wake(pid)
+    wake(suspended(folder))
     with contextlib.closing(LiveRun.get(folder)) as live:
-        if pid := live.suspended_trainer():
-            wake(pid)
+        wake(live.suspended_trainer())
         live.stop(now=False)
     return "It will stop after this step."
 

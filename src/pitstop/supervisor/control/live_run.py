@@ -38,9 +38,10 @@ def suspended(folder: RunFolder) -> int:
 
 
 def wake(pid: int) -> None:
-    """Lets a process that is suspended go on; `UserError` where it is another user's."""
+    """Continues a suspended process, 0 for none; `UserError` if it is another user's."""
     try:
-        os.kill(pid, signal.SIGCONT)
+        if pid:
+            os.kill(pid, signal.SIGCONT)
     except PermissionError as error:
         raise errors.UserError(
             f"Process {pid} is suspended and belongs to another user.", "Ask that user to stop it."
