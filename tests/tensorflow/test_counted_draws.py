@@ -299,3 +299,25 @@ def test_a_trace_for_any_size_serves_calls_for_one_size() -> None:
     resumed = Step(DRAWS["normal"], counted=True)
     resumed.draws.restore(saved)
     assert same(resumed.run((4, 4)), plain[3:])
+
+
+def test_replicas_of_a_mirrored_strategy_are_counted() -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+
+    def draw(x: Any) -> Any:
+        return strategy.run(lambda x: (tf.nn.dropout(x, 0.5), tf.random.normal((2,))), args=(x,))
+
+    plain = Step(draw, counted=False).run(SIZES)
+    begun = Step(draw, counted=True)
+    assert same(begun.run(SIZES[:2]), plain[:2])
+    saved = begun.capture()
+    resumed = Step(draw, counted=True)
+    resumed.draws.restore(saved)
+    assert same(resumed.run(SIZES[2:]), plain[2:])
+
+
+def test_a_strategy_whose_replicas_may_run_elsewhere_is_not_counted() -> None:
+    with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+        assert not counted_draws.count(tf.function(DRAWS["dropout"]))
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        assert counted_draws.count(tf.function(DRAWS["dropout"]))

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.distribute import mirrored_run
 from tensorflow.python.eager import context, lift_to_graph, record
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.framework import ops, random_seed
@@ -52,11 +53,13 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (polymorphic_function.Function, "_clone"),
     (resource_variable_ops, "_variable_handle_from_shape_and_dtype"),
     (lift_to_graph, "lift_to_graph"),
+    (mirrored_run._MirroredReplicaThread, "__init__"),
     (parallel_loops, "_pfor_impl"),
     (random_seed, "get_seed"),
 )
 """The private names that are used here, see `private.check`."""
 
+_MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
 _PHILOX = 1
 _SAMPLES_PER_OUTPUT = 256
 """What a stateful op passes over for each number that it draws (random_op.cc)."""
@@ -259,12 +262,17 @@ def count(function: Any) -> bool:
         or function in _OF
         or function.experimental_get_tracing_count()
         or function._jit_compile
-        or tf.distribute.has_strategy()
+        or (tf.distribute.has_strategy() and not _is_mirrored(tf.distribute.get_strategy()))
         or tf.config.list_logical_devices("GPU")  # Its kernels draw other numbers.
     ):
         return False
     _OF[function] = CountedDraws()
     return True
+
+
+def _is_mirrored(strategy: Any) -> bool:
+    """Whether this process runs the ops of its replicas; those of others may run elsewhere."""
+    return isinstance(strategy, _MIRRORED)
 
 
 @functools.cache
@@ -276,6 +284,7 @@ def watch() -> None:
     hook(polymorphic_function.Function, "__call__", _call)
     hook(polymorphic_function.Function, _GIVES, _give_uncounted)
     hook(lift_to_graph, "lift_to_graph", _lift)
+    hook(mirrored_run._MirroredReplicaThread, "__init__", _begin_replica)
     hook(parallel_loops, "_pfor_impl", _convert)
     hook(random_seed, "get_seed", _seed)
     for name in ("clear_kernel_cache", "_set_global_seed"):
@@ -303,6 +312,21 @@ def _give_uncounted(original: Original, function: Any, /, *args: Any, **kwargs: 
     if draws is not None and draws.are_any:
         function = draws.uncounted(function)
     return original(function, *args, **kwargs)
+
+
+def _begin_replica(original: Original, thread: Any, /, *args: Any, **kwargs: Any) -> None:
+    """A mirrored strategy traces a replica in a thread of its own, into the same graph."""
+    original(thread, *args, **kwargs)
+    with fenced(spoils=True):
+        if _tracing.function is not None and _is_mirrored(thread.distribution):
+            thread.main_fn = functools.partial(_in_replica, vars(_tracing).copy(), thread.main_fn)
+
+
+def _in_replica(
+    tracing: dict[str, Any], main: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    vars(_tracing).update(tracing)
+    return main(*args, **kwargs)
 
 
 def _lift(original: Original, tensors: Any, graph: Any, /, *args: Any, **kwargs: Any) -> Any:

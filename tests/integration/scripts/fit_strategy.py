@@ -3,6 +3,7 @@
 With Keras 2, or with what SAMPLE_KERAS names.
 
 Arguments: "mirrored" or "workers", the form of the input, epochs, and the pause behind a step.
+The form "dropout" is a dataset, and a model with such a layer.
 """
 
 import hashlib
@@ -71,6 +72,8 @@ def main(name, form, epochs, pause_seconds):
     strategy = strategy_of(name)
     with strategy.scope():
         layers = [keras.layers.Dense(16, "relu"), keras.layers.BatchNormalization()]
+        if form == "dropout":
+            layers.append(keras.layers.Dropout(0.3))
         model = keras.Sequential([*layers, keras.layers.Dense(1)])
         model.compile(keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
     history = model.fit(

@@ -64,7 +64,7 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
     def replica_step(features, labels):
         with tf.GradientTape() as tape:
             hidden = tf.tanh(features @ weights + 0.1 * noise.normal((16,)))
-            loss = tf.reduce_sum((hidden @ head - labels) ** 2) / BATCH
+            loss = tf.reduce_sum((tf.nn.dropout(hidden, 0.1) @ head - labels) ** 2) / BATCH
         gradients = tape.gradient(loss, [weights, head])
         gradients = tf.distribute.get_replica_context().all_reduce("sum", gradients)
         for variable, slot, gradient in zip((weights, head), momentum, gradients, strict=True):
