@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from pitstop.events import StopRequested
+from pitstop.launch.runner import _ALONE_SECONDS
 from pitstop.store.lock import read_lock
 from tests.integration.supervisor import launch
 
@@ -91,6 +93,21 @@ def test_the_member_that_fails_first_is_named_and_who_lingers_is_ended(tmp_path:
     why = json.loads(launch.call(tmp_path, "why", "run", "--json").stdout)
     assert why["first_failed"] == why["members"][0]["task"] == "worker 1"
     assert b"worker 2: stopped" in launch.call(tmp_path, "why", "run").stdout
+
+
+def test_the_stop_of_an_evaluator_ends_no_other_member(tmp_path: Path) -> None:
+    started = _started(
+        tmp_path, "--workers", 1, "--ps", 1, "--evaluator", lasts=f"{ALL},evaluator 0"
+    )
+    launch.until(lambda: _all_begun(tmp_path, 4))
+    assert launch.call(tmp_path, "stop", "run/members/evaluator-0").returncode == 0
+    launch.until(lambda: _members(tmp_path)["evaluator 0"]["state"] == "stopped")
+    time.sleep(_ALONE_SECONDS + 1)  # after which a worker that was stopped so ends the others
+    states = {task: each["state"] for task, each in _members(tmp_path).items()}
+    others = dict.fromkeys(("chief 0", "worker 0", "ps 0"), "starting")
+    assert states == others | {"evaluator 0": "stopped"}
+    started.send_signal(signal.SIGINT)
+    assert launch.finish(started).returncode == 75
 
 
 def test_a_stop_while_the_members_start_is_a_stop(tmp_path: Path) -> None:

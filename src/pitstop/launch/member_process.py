@@ -38,7 +38,7 @@ class MemberEnd(Frozen):
     leads: bool = False  # its end ends the training
     needed: bool = False  # all end with it
     idle: bool = False  # its training had completed before
-    alone: bool = False  # stopped before it had reached its leader
+    alone: bool = False  # stopped before it had reached its leader, which waits for it
     evaluates: bool = False  # it may wait for checkpoints forever, and is no part of the training
 
     def __str__(self) -> str:
@@ -189,6 +189,7 @@ class MemberProcess:
         was_stopped = states[-1:] == [State.STOPPED.value]
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
         followed = any(isinstance(each, LeaderFound) for each in happened)
+        evaluates = self.member.name.startswith(EVALUATOR)
         self.end = MemberEnd(
             code,
             failed=failed,
@@ -197,8 +198,8 @@ class MemberProcess:
             leads=self.member.leads,
             needed=self.member.needed,
             idle=code == EXIT_COMPLETED and not states,
-            alone=was_stopped and not (self.member.leads or followed),
-            evaluates=self.member.name.startswith(EVALUATOR),
+            alone=was_stopped and not (self.member.leads or followed or evaluates),
+            evaluates=evaluates,
         )
         return self.end
 
