@@ -38,3 +38,5 @@ create() {
 "$venv/bin/python" -m pip install --quiet --editable '.[dev]'
 # Keras 2 asks for TensorFlow by another name than that of the one for CPUs alone.
 "$venv/bin/python" -m pip install --quiet --no-deps 'tf_keras>=2.20,<2.22'
+# A test trains with the oldest Keras that is supported, with the TensorFlow that is there.
+"$venv/bin/python" -m pip install --quiet --no-deps --upgrade --target "$venv/oldest-keras" keras==3.10.0

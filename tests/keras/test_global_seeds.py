@@ -39,7 +39,7 @@ def test_it_comes_back_with_its_name_and_its_number(registry: VariableRegistry) 
     keras.random.normal(())
     seeds, saved = private.global_seeds(), Saved(registry)
     number = global_seeds.number(private)
-    keras.utils.set_random_seed(1)
+    private.make_global_seeds("")  # as `set_random_seed` does from Keras 3.13 on
     registry.__init__()  # type: ignore[misc]
     assert global_seeds.number(private) == -1
     global_seeds.make(private, saved)  # type: ignore[arg-type]

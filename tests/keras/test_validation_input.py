@@ -195,6 +195,8 @@ def test_a_validation_that_shares_its_shuffle_with_the_training_has_its_order(dr
     assert [read(iterator), resumed.validate(), read(training), resumed.validate()] == expected
 
 
+# Up to Keras 3.11, its own image iterators are made in a way that it warns of.
+@pytest.mark.filterwarnings("ignore:Your `PyDataset` class")
 def test_a_reader_that_is_also_an_iterator_is_read_as_a_reader() -> None:
     rows = ImageDataGenerator().flow(np.ones((6, 4, 4, 1)), batch_size=2)
     assert ValidationInput(rows).level == EXACT

@@ -1,7 +1,6 @@
 """What a `fit` is, from what the script or a cell has built for it; before it looks at its data."""
 
 import inspect
-import io
 import json
 import os
 import re
@@ -66,7 +65,6 @@ _DATA = ("x", "y", "sample_weight", "validation_data")
 _NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
 FIRST_WEIGHTS = "first weights"
 _OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
-_FILES = (io.IOBase, tf.io.gfile.GFile)
 _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs")
 
 
@@ -324,10 +322,9 @@ def _callbacks(callbacks: Any) -> dict[str, str]:
     listed = callbacks if isinstance(callbacks, list | tuple) else [callbacks] if callbacks else []
     found = {"callbacks": ", ".join(type(each).__name__ for each in listed)}
     for each in listed:
-        # A log is opened while a training runs, and restored by itself.
-        closed = {name: None for name, value in vars(each).items() if isinstance(value, _FILES)}
-        for name, value in (plain_attributes(each) | closed).items():
-            if name not in _OF_KERAS:
+        for name, value in plain_attributes(each).items():
+            # A log that is not open is None, or not there at all.
+            if name not in _OF_KERAS and value is not None:
                 found[f"{type(each).__name__}.{name}"] = describe(value)
     return found
 
