@@ -30,9 +30,11 @@ _SAYS_WHERE = re.compile(
 _PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)
 _BEFORE_IT = re.compile(
     r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
-    r"with iterator: \S+: )+"
+    r"with iterator: \S+: |A total of \d+ objects could not be loaded\. Example error message for )+"
 )
-"""What TensorFlow writes before the words of an error, on the same line."""
+"""What TensorFlow and Keras write before the words of an error, on the same line."""
+_ARRAY_ROWS = re.compile(r"(?:\n[\s\[]*-?\d[\d\s.,eE+\-\[\]>)]*)+(?=\n|\Z)")
+"""Keras puts all values of a variable into an error about its shape."""
 _ERRNO = re.compile(r"\[Errno (\d{1,2})\]")
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 """TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
@@ -149,6 +151,10 @@ def telling_lines(message: str) -> list[str]:
     """The lines of a message without those that only say where; all of them if none is left."""
     lines = [line for line in message.splitlines() if line.strip()]
     return [line for line in lines if not _SAYS_WHERE.match(line)] or lines
+
+
+def without_arrays(message: str) -> str:
+    return _ARRAY_ROWS.sub("", message)
 
 
 def bare(name: str) -> str:

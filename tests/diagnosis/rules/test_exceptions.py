@@ -507,6 +507,28 @@ def test_the_line_that_tells_is_in_the_headline() -> None:
     )
 
 
+def test_weights_that_do_not_fit_are_told_by_their_shapes_not_their_numbers() -> None:
+    rows = "\n".join(f"  {n / 7:.8f} -0.20112999  0.29816988" for n in range(40))
+    message = (
+        "A total of 2 objects could not be loaded. Example error message for object <Dense "
+        "name=dense_2, built=True>:\n\nThe shape of the target variable and the shape of the "
+        "target value in `variable.assign(value)` must match. variable.shape=(16, 32), Received: "
+        f"value.shape=(16, 64). Target variable: <Variable path=dense, value=[[0.1 0.2\n{rows}]]>"
+    )
+    finding = finding_of(failed(raised("ValueError", message)))
+    assert "name=dense_2, built=True>: The shape of the target" in finding.summary
+    assert "value.shape=(16, 64)" in finding.evidence[0].text
+    assert "0.29816988" not in finding.evidence[0].text
+
+
+def test_a_saved_model_that_is_not_there_is_not_damaged() -> None:
+    message = "File not found: filepath=best.keras. Please ensure the file is an accessible file."
+    finding = finding_of(failed(raised("ValueError", message)))
+    assert finding.cause == "checkpoint_corrupt_or_mismatch"
+    assert "not there" in finding.summary
+    assert "damaged" not in finding.summary
+
+
 def test_long_lines_of_a_message_are_cut_in_the_evidence() -> None:
     finding = finding_of(failed(raised("ValueError", f"bad\nconfig={'x' * 2000}"), exited(1)))
     assert len(finding.evidence[0].text) < 400

@@ -39,7 +39,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         return None
     holds_frames = 'File "' in raised.message
     told = "\n".join(exception.telling_lines(raised.message)) if holds_frames else raised.message
-    lines = (phrases.shorten(line, 300) for line in last_lines(told, 6))
+    lines = (phrases.shorten(line, 300) for line in last_lines(exception.without_arrays(told), 6))
     message = "\n".join(lines) or "(no message)"
     source = "output" if raised.printed else "exception"
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
