@@ -26,7 +26,6 @@ from tensorflow.python.ops import (
     gen_random_ops,
     gen_resource_variable_ops,
     gen_stateless_random_ops_v2,
-    resource_variable_ops,
 )
 from tensorflow.python.ops.parallel_for import control_flow_ops as parallel_loops
 
@@ -34,6 +33,7 @@ from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.witness import place_on_stack
+from pitstop.tensorflow import draw_counters
 
 _STATELESS = {
     name: getattr(gen_stateless_random_ops_v2, f"stateless_{stateless}_v2")
@@ -51,7 +51,7 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     *((context.Context, name) for name in ("clear_kernel_cache", "_set_global_seed")),
     (polymorphic_function.Function, _GIVES),
     (polymorphic_function.Function, "_clone"),
-    (resource_variable_ops, "_variable_handle_from_shape_and_dtype"),
+    *draw_counters.NEEDED,
     (lift_to_graph, "lift_to_graph"),
     (mirrored_run._MirroredReplicaThread, "__init__"),
     (parallel_loops, "_pfor_impl"),
@@ -149,7 +149,8 @@ class CountedDraws:
         at, trace.ops = trace.ops, trace.ops + 1
         if at == len(handles):
             saved = self._saved.get(trace.name, ())
-            handles.append(_variable(saved[at] if at < len(saved) else [seed, 0, seed2]))
+            draws = saved[at] if at < len(saved) else [seed, 0, seed2]
+            handles.append(draw_counters.make(draws))
         return handles[at]
 
     def end_trace(self, trace: _Trace) -> None:
@@ -173,48 +174,25 @@ class CountedDraws:
         if len({each.inputs for each in living}) < len(living) and not self.in_order:
             self.doubt = _SEVERAL
         names = {each.name for each in living}
-        return self._saved | {name: list(map(_read, self._handles[name])) for name in names}
+        handles = {name: self._handles[name] for name in names}
+        return self._saved | {n: list(map(draw_counters.read, each)) for n, each in handles.items()}
 
     def restore(self, saved: Draws) -> None:
         self._saved = dict(saved)
         self._is_continued = not saved or not self._handles.keys().isdisjoint(saved)
         for name, handles in self._handles.items():
             for handle, draws in zip(handles, saved.get(name, ()), strict=False):
-                _assign(handle, draws)
+                draw_counters.assign(handle, draws)
 
     def begin_anew(self) -> None:
-        self._saved = {name: list(map(_at_start, draws)) for name, draws in self._saved.items()}
+        at_start = draw_counters.at_start
+        self._saved = {name: list(map(at_start, draws)) for name, draws in self._saved.items()}
         for handle in (each for handles in self._handles.values() for each in handles):
-            _assign(handle, _at_start(_read(handle)))
+            draw_counters.assign(handle, at_start(draw_counters.read(handle)))
 
 
 def _covers(general: str, inputs: str) -> bool:
     return bool(re.fullmatch(re.escape(general).replace("None", r"(\d+|None)"), inputs))
-
-
-def _variable(value: list[int]) -> Any:
-    with tf.init_scope(), tf.device("CPU:0"):
-        handle = resource_variable_ops._variable_handle_from_shape_and_dtype(
-            [len(value)], tf.int64, None, "draws", graph_mode=False
-        )
-    _assign(handle, value)
-    return handle
-
-
-def _assign(handle: Any, value: list[int]) -> None:
-    with tf.init_scope():
-        gen_resource_variable_ops.assign_variable_op(handle, tf.constant(value, tf.int64))
-
-
-def _read(handle: Any) -> list[int]:
-    with tf.init_scope():
-        value = gen_resource_variable_ops.read_variable_op(handle, tf.int64)
-    return [int(each) for each in value.numpy()]
-
-
-def _at_start(draws: list[int]) -> list[int]:
-    seed, _, seed2 = draws
-    return [seed, 0, seed2]
 
 
 _ALL: weakref.WeakSet[CountedDraws] = weakref.WeakSet()
