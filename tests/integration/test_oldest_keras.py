@@ -1,4 +1,4 @@
-"""A training with the oldest Keras that is supported; `make compat` tests more of it, and others."""
+"""A training with the oldest Keras that is supported; `make compat` tests other versions too."""
 
 from __future__ import annotations
 
