@@ -30,7 +30,8 @@ _SAYS_WHERE = re.compile(
 _PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)
 _BEFORE_IT = re.compile(
     r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
-    r"with iterator: \S+: |A total of \d+ objects could not be loaded\. Example error message for )+"
+    r"with iterator: \S+: |A total of \d+ objects could not be loaded\. "
+    r"Example error message for )+"
 )
 """What TensorFlow and Keras write before the words of an error, on the same line."""
 _ARRAY_ROWS = re.compile(r"(?:\n[\s\[]*-?\d[\d\s.,eE+\-\[\]>)]*)+(?=\n|\Z)")
