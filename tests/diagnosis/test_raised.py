@@ -72,6 +72,14 @@ def test_a_cut_traceback_is_no_exception() -> None:
     assert _printed("all fine\n") is None
 
 
+def test_a_path_that_xla_cut_at_its_begin_is_told_whole() -> None:
+    said = 'The op is created at:\nFile "app/train.py", line 17, in <module>\n'
+    event = ExceptionRaised(
+        "InvalidArgumentError", said, "/srv/app/train.py", 30, "<module>", "", "train", ""
+    )
+    assert exception.from_event(event).place == "/srv/app/train.py:17"
+
+
 def test_modules_are_dropped_from_reported_names() -> None:
     event = ExceptionRaised(
         "app.errors.Bad", "m", "a.py", 1, "f", "", "train", "", ["app.errors.Base", "OSError"]

@@ -9,6 +9,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,24 @@ def test_the_text_is_the_same_in_another_process() -> None:
         return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
 
     assert text("1") == text("2") != b""
+
+
+_CUT = """
+import os, sys
+import numpy as np
+from pitstop.engine.described import describe
+np.save(sys.argv[1], np.ones((100, 1000)))
+mapped = np.load(sys.argv[1], mmap_mode="r")
+whole = describe([mapped, mapped[3:].T])
+os.truncate(sys.argv[1], 5000)
+assert describe([mapped, mapped[3:].T]) != whole
+"""
+
+
+def test_an_array_whose_file_was_cut_is_not_read(tmp_path: Path) -> None:
+    # SIGBUS would end the process.
+    command = [sys.executable, "-c", _CUT, str(tmp_path / "a.npy")]
+    subprocess.run(command, env={"PYTHONPATH": ":".join(sys.path)}, check=True)
 
 
 def weighted(weight: float) -> Callable[[float], float]:

@@ -30,8 +30,8 @@ _SAYS_WHERE = re.compile(
 _PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)
 _BEFORE_IT = re.compile(
     r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
-    r"with iterator: \S+: |A total of \d+ objects could not be loaded\. "
-    r"Example error message for )+"
+    r"with iterator: \S+: "
+    r"|A total of \d+ objects could not be loaded\. Example error message for )+"
 )
 """What TensorFlow and Keras write before the words of an error, on the same line."""
 _ARRAY_ROWS = re.compile(r"(?:\n[\s\[]*-?\d[\d\s.,eE+\-\[\]>)]*)+(?=\n|\Z)")
@@ -179,6 +179,8 @@ def from_event(event: ExceptionRaised) -> Raised:
     # user's function in its message.
     told = frames_in(event.message.splitlines())
     own = next((frame for frame in reversed(told) if not frame.is_library), None)
+    if own and event.file.endswith(f"/{own.file}"):  # XLA leaves out what its paths begin with
+        own = replace(own, file=event.file)
     return Raised(
         name=bare(event.class_name),
         names=with_builtin_bases(names),

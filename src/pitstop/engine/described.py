@@ -9,6 +9,7 @@ import enum
 import functools
 import hashlib
 import math
+import mmap
 import os
 import re
 import time
@@ -205,6 +206,8 @@ def _config(value: Any) -> Any:
 def digest_of(array: NDArray[np.generic], whole_bytes: int = _WHOLE_BYTES) -> str:
     """Digest of type, shape and values: text of objects, some thousand rows of a large array."""
     digest = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=8)
+    if _is_cut(array):
+        return f"{digest.hexdigest()} cut"
     if array.nbytes > whole_bytes and array.ndim:
         most = max(1, whole_bytes * array.shape[0] // array.nbytes)
         array = array[np.linspace(0, array.shape[0] - 1, min(_PIECES, most)).astype(np.int64)]
@@ -213,3 +216,11 @@ def digest_of(array: NDArray[np.generic], whole_bytes: int = _WHOLE_BYTES) -> st
     else:
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _is_cut(array: NDArray[np.generic]) -> bool:
+    """Whether the file that it maps has become shorter: who reads there gets SIGBUS."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap) and not base.closed and base.size() < len(base)

@@ -8,6 +8,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
+    StopDeadlinePassed,
     StopRequested,
     ThreadFailed,
     TrainerExited,
@@ -54,6 +55,9 @@ BY_WORKER = replace(
 )
 DIED = WorkerDied(9, signal="SIGKILL")
 
+AT_LIMIT = stop_by_signal("SIGINT", sender_command="timeout 4h pitstop")
+FORCED = StopDeadlinePassed(30.0, "between_fits", "no step ended")
+
 CASES: list[Case] = [
     ("the watchdog ended it", failed(ENDED, killed()), "hang_or_stall"),
     ("it waited for a dead worker", failed(DIED, BY_WORKER, killed()), "hang_or_stall"),
@@ -85,6 +89,16 @@ CASES: list[Case] = [
     (
         "it went on before the time was up",
         stopped(WARNED, TrainingWentOn(9.0), StopRequested("time_limit", "graceful"), killed()),
+        "time_limit",
+    ),
+    (
+        "a worker died, and no step ended until timeout(1) was over",
+        stopped(DIED, AT_LIMIT, FORCED, killed("SIGTERM", seconds_since_boundary=75.0)),
+        "hang_or_stall",
+    ),
+    (
+        "a worker died, and the training made steps until timeout(1) was over",
+        stopped(DIED, AT_LIMIT, FORCED, killed("SIGTERM", seconds_since_boundary=0.4)),
         "time_limit",
     ),
     ("somebody killed it meanwhile", failed(WARNED, killed()), "killed_from_outside"),
@@ -125,8 +139,28 @@ def test_a_lost_worker_is_a_remark_when_nobody_saw_what_came_of_it() -> None:
 def test_the_summary_says_where_and_how_long() -> None:
     summary = finding_of(failed(ENDED, killed())).summary
     assert "step 47" in summary
-    assert "63 s" in summary
+    assert "1 min 3 s" in summary
     assert "data.py:12 in rows()" in summary
+
+
+def test_a_standstill_lasted_until_the_training_was_ended() -> None:
+    later = killed(seconds_since_boundary=7200.0)
+    assert "for 2 h" in diagnose(failed(WARNED, later)).others[0].summary
+
+
+def test_a_suspended_training_that_is_gone_is_not_to_be_continued() -> None:
+    how = "the process was stopped by SIGSTOP or job control; `kill -CONT 4225`"
+    suspended = replace(WARNED, doing="stopped", place=how, action="kill")
+    finding = finding_of(failed(suspended, killed()))
+    assert finding.summary.endswith("the process was stopped by SIGSTOP or job control.")
+    assert "continue it" not in " ".join(finding.advice)
+
+
+def test_who_waits_for_a_program_is_told_to_read_its_output() -> None:
+    waits = replace(
+        ENDED, doing="callback", threads=["thread 9 (python): S, waits for a child process"]
+    )
+    assert "communicate()" in advice_of(failed(waits, killed()))[0]
 
 
 def test_the_evidence_quotes_stack_kernel_and_file() -> None:

@@ -5,7 +5,14 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules import endings, schedulers
 from pitstop.diagnosis.wording import ADVICE, tell
-from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.durations import duration
+from pitstop.events import (
+    StopDeadlinePassed,
+    ThreadFailed,
+    TrainingStalled,
+    TrainingWentOn,
+    WorkerDied,
+)
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
@@ -24,22 +31,35 @@ def stood_still(evidence: Evidence) -> Finding | None:
         "stood_still",
         (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence)),
         confidence=_confidence(evidence, stalled),
-        advice=(*_advice(evidence, stalled.doing), *more),
+        advice=(*_advice(evidence, _doing(evidence, stalled)), *more),
         missing=stalled.missing,
         step=stalled.step,
         phase=stalled.phase.replace("_", " "),
-        seconds=stalled.seconds,
-        place=stalled.place,
+        lasted=duration(_lasted(evidence, stalled)),
+        # The command that continues a process that was suspended is for one that exists.
+        place=stalled.place.partition("; `kill ")[0] if evidence.exit else stalled.place,
     )
+
+
+def _lasted(evidence: Evidence, stalled: TrainingStalled) -> float:
+    """It was noticed, and then went on until the trainer's end."""
+    return max(stalled.seconds, _since_boundary(evidence))
+
+
+def _since_boundary(evidence: Evidence) -> float:
+    return (evidence.exit.seconds_since_boundary if evidence.exit else None) or 0.0
 
 
 def _confidence(evidence: Evidence, stalled: TrainingStalled) -> float | None:
     if stalled.action != "warn":
         return None
+    # Otherwise somebody else ended it, who may not have known.
+    return _USED_UP_THE_TIME if _time_was_over(evidence) else _STILL_STOOD
+
+
+def _time_was_over(evidence: Evidence) -> bool:
     ends = (endings.asked_to_stop(evidence), schedulers.job_record(evidence))
-    if any(end and end.cause == "time_limit" for end in ends):
-        return _USED_UP_THE_TIME
-    return _STILL_STOOD  # somebody else ended it, who may not have known
+    return any(end and end.cause == "time_limit" for end in ends)
 
 
 def lost_a_worker(evidence: Evidence) -> Finding | None:
@@ -51,18 +71,44 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
         return None
     ended = EvidenceItem("journal", f"data worker {died.pid} was killed by {died.signal}")
     seen, advice = (ended, *_workers_killed(evidence)), _advice(evidence, "worker")
-    return tell("lost_a_worker", seen, advice=advice, pid=died.pid, signal=died.signal)
+    stood = _no_step_since(evidence, died)
+    return tell(
+        "lost_a_worker",
+        seen,
+        confidence=_USED_UP_THE_TIME if stood and _time_was_over(evidence) else None,
+        advice=advice,
+        pid=died.pid,
+        signal=died.signal,
+        since=f", and no step ended in the {duration(stood)} after that" if stood else "",
+    )
+
+
+def _no_step_since(evidence: Evidence, died: WorkerDied) -> float:
+    """The seconds from a worker's death to a stop that had to be forced; 0 if a step ended."""
+    ended = evidence.exit
+    if ended is None or not evidence.last(StopDeadlinePassed):
+        return 0.0
+    first, last = (e.time_seconds for e in evidence.entries if e.event is died or e.event is ended)
+    return last - first if last - first <= _since_boundary(evidence) else 0.0
 
 
 def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
     if _workers_killed(evidence):
         return (ADVICE["fewer_or_smaller_workers"],)
     failed = evidence.last(ThreadFailed)
-    if failed and failed.file and doing != "stopped":
+    if failed and failed.file and doing not in ("stopped", "gone"):
         where = phrases.source_line(failed.file, failed.line, failed.function)
         return (f"Fix {where}: the thread that ended there no longer delivers data.",)
     stuck = ADVICE.get(f"stuck_in_{doing}")
     return (stuck,) if stuck else ()
+
+
+def _doing(evidence: Evidence, stalled: TrainingStalled) -> str:
+    if stalled.doing == "stopped" and evidence.exit:
+        return "gone"
+    in_script = stalled.doing in ("callback", "script")
+    waits = in_script and any("for a child process" in each for each in stalled.threads[:1])
+    return "child" if waits else stalled.doing
 
 
 def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
