@@ -103,6 +103,30 @@ def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
 
 
 @pytest.mark.torture
+def test_a_batch_of_a_sequence_that_raises_is_left_out_and_a_kill_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    whole, killed = (
+        KerasRun(tmp_path / name, "bad_sequence.py", ("out.npz",), ("--on-bad-record", "skip"))
+        for name in ("whole", "killed")
+    )
+    for each in (whole, killed):
+        each.folder.mkdir()
+    ended = whole.attempt()
+    assert ended.returncode == 0, ended.stderr
+    skipped = whole.events(BatchSkipped)
+    assert [each.found for each in skipped] == [
+        ["index 5: OSError: image file 5.jpg is truncated"]
+    ] * 3
+    assert whole.last(LevelKnown).level == "not_exact"
+    # Behind the batch of an epoch, so that it is drawn again.
+    assert killed.attempt("--die-at-step", str(skipped[1].step + 2)).returncode == 137
+    again = killed.attempt()
+    assert again.returncode == 0, again.stderr
+    assert_identical(whole.folder / "out.npz", killed.folder / "out.npz")
+
+
+@pytest.mark.torture
 def test_a_record_with_a_nan_is_left_out(tmp_path: Path) -> None:
     run = _run(tmp_path, "recover_nan.py", "--on-nan", "rollback")
     ended = run.attempt()

@@ -6,19 +6,24 @@ validation do not.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
 
 from pitstop.engine.fence import observing
-from pitstop.events import BatchSkipped
+from pitstop.events import BatchSkipped, Notice
 from pitstop.keras.input_state import goes_on_behind_an_error
 from pitstop.tensorflow import drawn_inputs, private
 
 _UNREADABLE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
 _PLACES = re.compile(r"\{\{.*?\}\}|\[\[.*?\]\]|\[Op:.*?\]")
 """Where in a graph TensorFlow met an error."""
+NOT_SKIPPED = Notice(
+    "records_not_skipped",
+    "--on-bad-record skip does not apply to the training data: a Python generator has ended once "
+    "it raises.",
+    "Catch the exception in the generator, or read from a PyDataset or a tf.data pipeline.",
+)
 _MOST = 10
 _MOST_SHARE = 0.1
 LIST = "skipped-records.txt"
@@ -32,9 +37,22 @@ class BadRecords:
     """
 
     def __init__(self, dataset: Any, *, may_skip: bool, in_validation: bool = False) -> None:
+        self._is_wanted = may_skip
         self._may_skip = may_skip and goes_on_behind_an_error(dataset)
         self._in_validation = in_validation
+        self._take_unread: Callable[[], str] | None = None
         self._calls = self._skipped = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the user wants batches to be skipped, and this input ends with an error."""
+        return self._is_wanted and not self._may_skip and not self._calls
+
+    def guard(self, take_unread: Callable[[], str]) -> None:
+        """The input goes on behind errors, and tells of each what raised it; empty for others."""
+        if self._take_unread is None:
+            self._may_skip = self._is_wanted
+        self._take_unread = take_unread
 
     def readable(self, run: Any, items: Iterable[Any], stride: int) -> Iterator[Any]:
         """The items of an epoch iterator, without those whose batches cannot be read."""
@@ -55,20 +73,31 @@ class BadRecords:
                 batches.append(next(iterator))
             except StopIteration:
                 break
-            except _UNREADABLE as error:
+            except tf.errors.OpError as error:
+                cause = self._cause_of(error)
+                if not cause:
+                    raise
                 is_whole = False
                 self._skipped += 1
-                _tell(run, number, str(error.message), in_validation=self._in_validation)
+                _tell(run, number, cause, in_validation=self._in_validation)
         if is_whole:
             return drawn_inputs.iterator_over(batches, iterator) if batches else iterator
         return None
 
     def skip(self, iterator: Any, batches: int, tell: Callable[[int], None]) -> None:
-        passed: tuple[type[Exception], ...] = _UNREADABLE if self._may_skip else ()
         for drawn in range(batches):
             tell(drawn)
-            with suppress(*passed):
+            try:
                 drawn_inputs.skip(iterator, 1)
+            except tf.errors.OpError as error:
+                if not (self._may_skip and self._cause_of(error)):
+                    raise
+
+    def _cause_of(self, error: tf.errors.OpError) -> str:
+        """Why a batch cannot be read; empty for an error that is not of one batch."""
+        if self._take_unread is not None:
+            return self._take_unread()
+        return str(error.message or error) if isinstance(error, _UNREADABLE) else ""
 
 
 @observing()

@@ -8,7 +8,7 @@ import keras
 
 from pitstop.engine.fence import fenced
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import left_out, nan_trace, private, step_memory
+from pitstop.keras import bad_records, guarded_sequences, left_out, nan_trace, private, step_memory
 from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
@@ -32,6 +32,7 @@ def enumerate_steps(
             RepeatedShuffles(dataset, in_parts=bool(epoch_iterator.steps_per_epoch)).begin()
     items = original(epoch_iterator)
     if run is not None and private.validates_with(run.model, epoch_iterator):
+        guarded_sequences.guard(run.validation.bad_records, epoch_iterator.data_adapter)
         items = run.validation.bad_records.readable(run, items, epoch_iterator.steps_per_execution)
     yield from training.outside(items)
 
@@ -63,6 +64,15 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
         source._current_iterator = _fresh_iterator(run, source)
     source.data_adapter.on_epoch_end()
     run.hold()
+
+
+def _iterator_made(training: Training, source: Any, *_: Any, **__: Any) -> None:
+    training.iterator_made(source)
+    run = training.run
+    if run is not None and source is run.epoch_iterator:
+        guarded_sequences.guard(run.input.bad_records, source.data_adapter)
+        if run.input.bad_records.is_refused:
+            training.session.report(bad_records.NOT_SKIPPED)
 
 
 def _fresh_iterator(run: FitRun, source: Any) -> Any:
@@ -120,6 +130,7 @@ _LED: tuple[Hook, ...] = (
     (private.EpochIterator, "_enumerate_iterator", enumerate_steps),
     (private.EpochIterator, "_interrupted_warning", after(Training.input_exhausted)),
     (private.CallbackList, "on_train_begin", Training.train_begins),
+    (private.PyDatasetAdapter, "get_tf_dataset", guarded_sequences.get_tf_dataset),
     (
         TRAINER,
         "_get_metrics_result_or_logs",
@@ -127,6 +138,6 @@ _LED: tuple[Hook, ...] = (
     ),
 )
 OBSERVED: tuple[Hook, ...] = (
-    (private.TFEpochIterator, "__init__", after(Training.iterator_made)),
+    (private.TFEpochIterator, "__init__", after(_iterator_made)),
     *observed_callbacks(private.CallbackList),
 )

@@ -18,7 +18,7 @@ from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
 from keras.src.random import seed_generator
 from keras.src.trainers import epoch_iterator
-from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter, PyDatasetEnqueuer
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
@@ -40,6 +40,8 @@ _METHODS: tuple[common_private.Method, ...] = (
     (TFEpochIterator, "__init__", ("self", "distribute_strategy", "args", "kwargs")),
     (CallbackList, _FLUSH_FUTURES, ("self",)),
     (PyDatasetEnqueuer, "__init__", _QUEUE),
+    *((PyDatasetAdapter, name, ("self",)) for name in ("get_tf_dataset", "_get_iterator")),
+    (PyDatasetAdapter, "_standardize_batch", ("self", "batch")),
     (Variable, "_initialize", ("self", "value")),
     (Optimizer, "_clip_gradients", ("self", "grads")),
     *((TensorFlowTrainer, *method) for method in step_draws.METHODS),
@@ -332,6 +334,7 @@ __all__ = [
     "CallbackList",
     "EpochIterator",
     "Optimizer",
+    "PyDatasetAdapter",
     "TFEpochIterator",
     "TensorFlowTrainer",
     "Trainer",

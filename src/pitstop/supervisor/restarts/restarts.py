@@ -195,7 +195,7 @@ def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, on_bad_record: 
     if cause == _DATA and policy.most:
         again = f"after `{FAILED_READ}`, {_again(cause, policy, may_pass=True)}; otherwise {again}"
     if cause == _DATA:
-        skips = "skip the batches of a tf.data pipeline that cannot be read; if there are many, "
+        skips = "skip the batches that cannot be read (no Python generators); if there are many, "
         return f"{skips if on_bad_record == 'skip' else ''}{again}"
     if cause == HANG and hang.action == "warn":
         lost = f"; if a data worker has died, {again}" if hang.replaces_workers else ""
