@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -167,7 +168,8 @@ def _signalled(seconds: float, name: str, number: signal.Signals) -> Interruptio
 
     def interrupt(process: subprocess.Popen[bytes], folder: Path) -> None:
         if _outlasts(process, seconds):
-            os.kill(getattr(launch.last(folder, AttemptStarted), name), number)
+            with contextlib.suppress(ProcessLookupError):  # it may just have ended by itself
+                os.kill(getattr(launch.last(folder, AttemptStarted), name), number)
             _left_alone(process, folder)
 
     return interrupt
