@@ -50,6 +50,13 @@ def test_only_a_second_interrupt_wants_the_end_at_once(
     assert (event.urgency, event.signal, event.sender_command) == (urgency, number.name, "kill -2")
 
 
+def test_timeout_that_sends_its_signal_twice_asks_once() -> None:
+    # To its child, and to the process group of both: coreutils, timeout.c, `cleanup`.
+    received = received_from(signal.SIGINT, _USER, 42, 0)
+    event = stop_request(received, "/usr/bin/timeout -s INT 4h pitstop run", again=True)
+    assert event.urgency == "graceful"
+
+
 @pytest.mark.parametrize(("number", "stops"), [(signal.SIGUSR1, True), (signal.SIGUSR2, False)])
 def test_the_user_s_signals_are_watched_and_one_of_them_stops(
     number: signal.Signals, stops: bool

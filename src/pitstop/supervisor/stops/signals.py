@@ -78,8 +78,13 @@ class ReceivedSignal(Frozen):
 def stop_request(
     received: ReceivedSignal, sender_command: str, *, again: bool, seconds_left: float | None = None
 ) -> StopRequested:
-    """The event of a stop signal; a second Ctrl-C stops at once, a repeated SIGTERM does not."""
-    at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
+    """The event of a signal that asks to stop.
+
+    A Ctrl-C after an earlier request wants the end at once; a scheduler only repeats its SIGTERM,
+    and timeout(1) sends each signal to its child and to the group of both.
+    """
+    repeats = received.signal is not signal.SIGINT or _is_timeout(sender_command.split())
+    at_once = received.action is Action.NOW or (again and not repeats)
     return StopRequested(
         source="signal",
         urgency="now" if at_once else "graceful",
@@ -113,7 +118,7 @@ def seconds_left(
 
 def _timeout_seconds(words: list[str]) -> float | None:
     """What `timeout -k` was told, see timeout(1)."""
-    if not words or PurePath(words[0]).name != "timeout":
+    if not _is_timeout(words):
         return None
     for word, following in pairwise([*words[1:], ""]):
         if word in ("-k", "--kill-after"):
@@ -125,6 +130,10 @@ def _timeout_seconds(words: list[str]) -> float | None:
             # The time limit: what follows is the command.
             return None
     return None
+
+
+def _is_timeout(words: list[str]) -> bool:
+    return bool(words) and PurePath(words[0]).name == "timeout"
 
 
 def _duration_seconds(text: str) -> float | None:
