@@ -14,7 +14,12 @@ from tests.integration.supervisor.launch import run_alone
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("script", "steps"), [("holds_objects.py", (8, 27)), ("accumulates.py", (5, 15))]
+    ("script", "steps"),
+    [
+        ("holds_objects.py", (8, 27)),
+        ("accumulates.py", (5, 15)),
+        ("prepares_once.py", (5, 15)),
+    ],
 )
 def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
     script: str, steps: tuple[int, int], tmp_path: Path, forked: Interpreter

@@ -10,6 +10,7 @@ from pitstop.engine import reachable, saved_state, script_random
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.present_identity import names_on_stack
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -111,7 +112,7 @@ class FitRun:
     def look_for_streams(self) -> None:
         named = {name: value for name, value in self.arguments.items() if name != "callbacks"}
         roots = callback_nodes.numbered(self.listed_callbacks())
-        self.streams.look({**named, **roots})
+        self.streams.look({**named, **roots, **names_on_stack()})
 
     def listed_callbacks(self) -> list[Any]:
         given = self.callbacks.callbacks if self.callbacks else self.arguments.get("callbacks")
