@@ -67,6 +67,31 @@ def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.torture
+@pytest.mark.parametrize("choice", ["parts", "stop"])
+def test_a_batch_normalization_is_computed_in_parts_or_not_as_the_user_says(
+    choice: str, tmp_path: Path
+) -> None:
+    script, dense = tmp_path / "normalized.py", "hidden = keras.layers.Dense(WIDTH)(inputs)\n"
+    source = EXAMPLE.read_text()
+    assert dense in source
+    norm = "    inputs_norm = keras.layers.BatchNormalization()(inputs)\n    "
+    script.write_text(source.replace(f"    {dense}", norm + dense.replace("inputs", "inputs_norm")))
+    run = KerasRun(tmp_path, str(script), (), ("--on-oom", "shrink", "--batch-norm", choice))
+    ended = _with_little_memory(run)
+    divided, refused = run.events(BatchDivided), run.events(DivisionRefused)
+    if choice == "parts":
+        assert ended.returncode == 0, ended.stderr.decode()
+        assert divided
+        assert not refused
+        assert "uses the statistics of each part" in run.last(LevelKnown).reason
+    else:
+        assert ended.returncode == 137
+        assert [each.parts for each in divided] == [2]
+        assert refused[-1].reason == "its batches cannot be computed in parts"
+        assert b"it has BatchNormalization" in ended.stderr
+
+
 def test_a_smaller_dtype_is_tried_once_where_it_is_allowed(tmp_path: Path) -> None:
     options = ("--on-oom", "precision", "--every", "1steps")
     run = KerasRun(tmp_path, "fails_in_float32.py", ("out.npz",), options)

@@ -234,6 +234,42 @@ def _doubt(model: Any) -> str:
     return micro_batches.begin_fit(reports, model)  # type: ignore[arg-type]
 
 
+def _normalized() -> Any:
+    keras.utils.set_random_seed(1)
+    norm = keras.layers.BatchNormalization(momentum=0.9)
+    model = keras.Sequential([keras.Input((6,)), norm, keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_parts_move_the_averages_of_a_batch_normalization_as_far_as_a_step(
+    in_parts: Callable[[int], Reports], *, jit: bool
+) -> None:
+    # Both halves of a batch have the same statistics.
+    x, y = np.concatenate([X[:8], X[:8]]), np.concatenate([Y[:8], Y[:8]])
+    trained = []
+    for parts in (1, 2):
+        if parts > 1:
+            in_parts(parts)
+        model = _normalized()
+        model.jit_compile = jit
+        history = model.fit(x, y, batch_size=16, epochs=5, shuffle=False, verbose=0)
+        assert model.layers[0].momentum == 0.9
+        trained.append((history.history, model.get_weights()))
+    _assert_close(*trained)
+
+
+def test_a_batch_normalization_stays_whole_where_the_user_says_so() -> None:
+    reports = Reports()
+    reports.settings = Settings(batch_parts=2, batch_norm="stop")
+    assert not micro_batches.begin_fit(reports, _normalized())  # type: ignore[arg-type]
+    (told,) = reports.events
+    assert isinstance(told, Notice)
+    assert "it has BatchNormalization" in told.message
+    assert micro_batches.begin_fit(reports, _model())  # type: ignore[arg-type]
+
+
 def test_layers_that_parts_change_are_named() -> None:
     model = keras.Sequential(
         [keras.Input((6,)), keras.layers.BatchNormalization(), keras.layers.Dropout(0.5)]

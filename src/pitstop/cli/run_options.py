@@ -50,6 +50,7 @@ training_options = option_group(
         default=Settings.input_mode,
     ),
     option("--on-bad-record", type=click.Choice(("fail", "skip")), default=Settings.on_bad_record),
+    option("--batch-norm", type=click.Choice(("parts", "stop")), default=Settings.batch_norm),
     option("--flight", "flight_seconds", type=quantities.FLIGHT, default=Settings.flight_seconds),
     option("--halt-at-step", type=click.IntRange(min=0), default=0),
     click.option("--die-at-step", type=click.IntRange(min=0), default=0, hidden=True),

@@ -8,7 +8,8 @@ of the batch: equal up to rounding.
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from pitstop.engine.session import Session
 from pitstop.events import Notice
 from pitstop.keras.common_private import layers_of
 from pitstop.keras.packages import KERAS_2, SOURCES, package_of, private_of, public
-from pitstop.link.settings import NOT_DIVIDED
+from pitstop.link.settings import NOT_DIVIDED, Settings
 
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
@@ -45,7 +46,7 @@ def divide_steps(session: Session) -> None:
 
     def train_step(original: TrainStep, model: Any, data: Any) -> Any:
         try:
-            if not _why_whole(model):
+            if not _why_whole(model, session.settings):
                 if model not in tried:
                     if metrics := _try_parts(model, data):
                         session.report(_of_parts(metrics))
@@ -94,7 +95,8 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
     weights = model.trainable_variables
     zeros = [tf.zeros_like(private_of(model).value_of(each)) for each in weights]
     begun = (tf.constant(0), zeros)
-    _, sums = tf.while_loop(lambda start, _: start < records, turn, begun, parallel_iterations=1)
+    with _averages_of_steps(model, -(-records // size) if isinstance(size, int) else parts):
+        _, sums = tf.while_loop(lambda at, _: at < records, turn, begun, parallel_iterations=1)
     collected.apply(sums)
     return model.get_metrics_result()
 
@@ -116,7 +118,7 @@ def _rows(tensor: Any, start: Any, count: Any) -> Any:
     return tf.ensure_shape(part, [count if isinstance(count, int) else None, *known])
 
 
-def _why_whole(model: Any) -> str:
+def _why_whole(model: Any, settings: Settings) -> str:
     """Why the parts of a batch may not add up to the step of the whole; empty where they do."""
     if package_of(model) == KERAS_2:
         return "it is a model of Keras 2"
@@ -131,7 +133,27 @@ def _why_whole(model: Any) -> str:
             return f"the loss is reduced by {reduction!r}, not to a mean over records"
     if private.has_masked_outputs(model):
         return "its outputs are masked, so the loss is a mean over the unmasked part"
+    if settings.batch_norm == "stop" and _normalizing(model):
+        return f"it has {_OWN_STATISTICS}, and --batch-norm parts was not given"
     return ""
+
+
+def _normalizing(model: Any) -> list[Any]:
+    """Its layers that use the statistics of a batch."""
+    return [each for each in layers_of(model) if type(each).__name__ == _OWN_STATISTICS]
+
+
+@contextmanager
+def _averages_of_steps(model: Any, parts: int) -> Iterator[None]:
+    """All parts together move the averages of `BatchNormalization` as far as one step does."""
+    layers = [(each, each.momentum) for each in _normalizing(model)]
+    for layer, momentum in layers:
+        layer.momentum = momentum ** (1 / parts)
+    try:
+        yield
+    finally:
+        for layer, momentum in layers:
+            layer.momentum = momentum
 
 
 def _try_parts(model: Any, data: Any) -> list[str]:
@@ -243,7 +265,7 @@ class _Collected:
 def begin_fit(session: Session, model: Any) -> str:
     if session.settings.batch_parts == 1:
         return ""
-    if reason := _why_whole(model):
+    if reason := _why_whole(model, session.settings):
         session.report(_refusal(reason))
         return ""
     return _differences(model, session.settings.batch_parts)
@@ -255,7 +277,7 @@ def _differences(model: Any, parts: int) -> str:
     own = sorted(kind.__name__ for kind in types if not kind.__module__.startswith(SOURCES))
     apart = []
     if _OWN_STATISTICS in kinds:
-        apart.append("BatchNormalization uses the statistics of each part")
+        apart.append(f"{_OWN_STATISTICS} uses the statistics of each part (--batch-norm parts)")
     if drawing := sorted(kind for kind in kinds if kind.startswith(_OWN_DRAWS)):
         apart.append(f"{', '.join(drawing)} draws new random numbers for each part")
     if own:

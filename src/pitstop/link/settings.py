@@ -71,6 +71,7 @@ class Settings(Frozen):
     flight_seconds: float = 1.0  # time between two samples of the flight recorder, 0 for none
     take: tuple[str, ...] = ()  # hyperparameters whose values are the script's, by name; or "all"
     on_bad_record: str = "fail"  # or "skip": leave out the batch of a record that cannot be read
+    batch_norm: str = "parts"  # or "stop": with BatchNormalization, steps are not computed in parts
     rolls_back: bool = False  # after a loss that is not finite, save nothing: the run goes back
     skip_steps: tuple[int, ...] = ()  # steps whose batches are left out
     rates: tuple[tuple[int, float], ...] = ()  # learning rates, by step of a saved state
