@@ -91,7 +91,10 @@ def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_ME
 
 
 def parse_image(data: bytes | memoryview) -> Image:
-    """The image of a tensors file, or `ValueError`; the size of the file is not compared."""
+    """The image of a tensors file, from its beginning; else a `ValueError` with the reason.
+
+    Compare `Image.size_bytes` with the size of the file: bytes after the header are not looked at.
+    """
     header = bytes(data[: header_size_bytes(data)])
     members = _decode_header(header)
     metadata = members.pop(_METADATA_KEY, {})

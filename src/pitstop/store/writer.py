@@ -142,7 +142,10 @@ class CheckpointWriter:
         self._filesystem.remove_tree(self._partial_dir)
 
     def link(self, ledger: PreviousCheckpoint, plan: WritePlan) -> bool:
-        """Links earlier files, before any writing; False, and no files, without hard links."""
+        """Takes over the files of earlier checkpoints that the plan refers to, before any writing.
+
+        False, and the folder is empty again, where the file system knows no hard links.
+        """
         try:
             for name in plan.links:
                 self._filesystem.link(ledger.path_of(name), self._partial_dir / name)
@@ -157,10 +160,14 @@ class CheckpointWriter:
         image: Image,
         snapshot: SnapshotSource,
         plan: WritePlan | None = None,
-        chunks: Mapping[str, bytes] | None = None,  # needed if the plan leaves something out
+        chunks: Mapping[str, bytes] | None = None,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
-        """Streams tensors to disk, or `CheckpointWriteFailed`; `pace` may wait after each piece."""
+        """Streams a snapshot's tensors to disk; `pace`, called after each piece, may wait.
+
+        `chunks`, the digests of the tensors' chunks, are needed for a plan that leaves something
+        out. Raises `CheckpointWriteFailed` where the disk refuses.
+        """
         plan = plan or plan_whole(image)
         hasher = StreamHasher((p.spec.name, p.size_bytes) for p in image.placements)
         with self._failures_explained(), self._created(TENSORS_FILE) as fd:
@@ -187,7 +194,7 @@ class CheckpointWriter:
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
 
-        Raises `CheckpointWriteFailed`, or `InternalFault` without tensors.
+        Raises `CheckpointWriteFailed` where the disk refuses, or `InternalFault` without tensors.
         """
         if TENSORS_FILE not in self._files:
             raise InternalFault("A checkpoint was committed without its tensors.")

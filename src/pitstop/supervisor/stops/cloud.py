@@ -205,7 +205,10 @@ def pause_seconds(interval_seconds: float, failures: int) -> float:
 
 
 class PreemptionWatch:
-    """Follows one cloud; its thread replaces `_notice`, and sets `_problem` once for an outage."""
+    """Follows the notices of one cloud, if there is one.
+
+    Its thread replaces `_notice` as a whole, and sets `_problem` once for each outage.
+    """
 
     def __init__(self, cloud: Cloud | None, url: str = _URL) -> None:
         self._cloud = cloud

@@ -83,7 +83,10 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 
 
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
-    """The first event that ends this machine, now if it has no time; or `MalformedNotice`."""
+    """The first of the scheduled events that ends this machine, not another one of its set.
+
+    An event without a time is due now.  Raises `MalformedNotice` where it is not a list of events.
+    """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise MalformedNotice(f"not a list of events: {body[:80]!r}")
