@@ -1,4 +1,9 @@
-"""Errors that Pitstop raises on purpose, named by who must act; only the commands print them."""
+"""Every error Pitstop raises on purpose, named by who must act.
+
+An error says what happened, where, and what to do about it.  Only the
+command line's ``main`` prints errors and picks exit codes; everything below it
+raises.
+"""
 
 from pathlib import Path
 

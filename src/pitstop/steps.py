@@ -1,4 +1,8 @@
-"""The record of every training step ("steps.bin" in docs/format.md): unbuffered, and not synced."""
+"""The record of every training step; the format is specified in docs/format.md ("steps.bin").
+
+The bytes are written without a buffer, so they survive SIGKILL.  They are not synced, because a
+resume needs only the checkpoint.
+"""
 
 import os
 import statistics

@@ -57,7 +57,11 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
 
 
 def is_decisive(name: str, *, read_ahead: bool) -> bool:
-    """Whether it changes what is trained; with `read_ahead`, random streams depend on timing."""
+    """Whether runs that differ in this will differ in what they train.
+
+    With `read_ahead` random streams depend on timing, and buffers inside of a saved iterator always
+    do.
+    """
     return name in POSITION or (name in RANDOM and not read_ahead)
 
 

@@ -25,9 +25,10 @@ class Found(Frozen):
 
 
 def find_nan(folder: RunFolder, step: int, say: Say, command: Sequence[str] = ()) -> Found:
-    """Runs a step (0: the first with a bad loss) layer by layer, and records what it showed.
+    """Runs the run's `command` up to a step, and that layer by layer; records what it showed.
 
-    Raises `EnvironmentFault`, or a `UserError` where no step can be looked at.
+    `step` counts from 1 over the whole run; 0 for that of the first bad loss. Raises
+    `EnvironmentFault`, or a `UserError` where no step can be looked at.
     """
     attempt, wanted = _target(journal.read(folder.journal).entries, step)
     with ExitStack() as stack:

@@ -1,4 +1,8 @@
-"""Files of a flight recorder (docs/format.md): two for each level alternate, to save space."""
+"""The files of a flight recorder, as docs/format.md specifies them.
+
+The two files of a level alternate, so the disk space has a bound, and no name ever vanishes while
+somebody reads.
+"""
 
 import itertools
 import json

@@ -214,7 +214,11 @@ def training(
 
 
 class FlightRecorder(Watcher[Sample | None]):
-    """Takes samples in a thread, writes them, and forecasts what runs out; shares whole values."""
+    """Takes samples at an interval, writes them, and forecasts what runs out.
+
+    In its own thread: the run's disk may be slow. It and the supervisor exchange single attributes,
+    replaced as a whole, and a deque.
+    """
 
     cost_share = 0.003  # of one processor, at most; where a sample costs more, there are fewer
 

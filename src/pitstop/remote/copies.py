@@ -102,7 +102,11 @@ def state_of(
     sizes: Mapping[str, int],
     local: Sequence[plan.LocalCheckpoint],
 ) -> plan.RemoteState:
-    """The mirror as the plan needs it; a file is the local one if manifest and size are equal."""
+    """The mirror as the plan needs it.
+
+    A file is the local one where both sides have a manifest that refers to it, and its size is
+    right.
+    """
     found = {
         key: plan.RemoteObject("")
         for key in sizes

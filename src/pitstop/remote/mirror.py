@@ -27,7 +27,11 @@ class Mirror:
         self._began_seconds = 0.0
 
     def update(self, is_wanted: Callable[[], bool]) -> bool:
-        """Brings the mirror up to date; False if `is_wanted`, asked before each step, says no."""
+        """Sends and removes until the mirror holds what the folder holds; whether that is done.
+
+        `is_wanted` is asked before each step; after a no or a `StorageFault`, the next pass goes
+        on.
+        """
         self._began_seconds, self._sent_bytes = time.monotonic(), 0
         try:
             with self._local_faults_explained():

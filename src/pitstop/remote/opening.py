@@ -106,7 +106,8 @@ class Opening:
     def run(self, lease: LeaseHolder, *, new: bool) -> None:
         """Takes the lease, compares, and fetches what is newer.
 
-        Raises `StorageFault`, `MirrorInUse`, `FormatTooNew`, `RunFolderUnwritable`, `UserError`.
+        Raises `StorageFault`, `MirrorInUse`, `FormatTooNew`, `RunFolderUnwritable`, or a
+        `UserError` where the two are not the same run, or the folder is in use.
         """
         lease.acquire(self._say)
         local, remote = self._local_side(), self._remote_side(new=new)

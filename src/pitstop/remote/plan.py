@@ -1,4 +1,8 @@
-"""What to send and to remove so that a mirror follows a folder: manifests last, or first.  Pure."""
+"""What to send and what to remove, in which order, so that a mirror follows a folder.  Pure.
+
+A manifest is sent after its files and removed before them: each in the mirror has all of its
+files there, with the content that it was written for.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

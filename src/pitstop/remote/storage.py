@@ -1,4 +1,8 @@
-"""The objects below a URL, through fsspec, whose libraries have no common class of errors."""
+"""The objects below a URL, through fsspec, and what an error of a storage library means.
+
+The libraries behind fsspec share no base class and must not be imported to name
+theirs, so errors that are not OSErrors are known by the names of their classes.
+"""
 
 import contextlib
 import errno

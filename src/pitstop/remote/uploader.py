@@ -1,4 +1,8 @@
-"""The process that keeps a run's mirror; no other process of a run loads a network library."""
+"""The process that keeps a run's mirror, and outlives a supervisor that dies.
+
+It takes the lease before the run folder is looked at, fetches what is newer elsewhere, and then
+sends what is committed.  No other process of a run loads a network library.
+"""
 
 import contextlib
 import functools

@@ -149,7 +149,11 @@ class ArenaPlan(Frozen):
 
 
 def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> ArenaPlan:
-    """In memory, if it needs at most `limit_bytes`, or half of what is free; else in a file."""
+    """How large an arena to make, and where.
+
+    In memory when it takes at most half of what is free, or `limit_bytes` if the user gave one:
+    memory that training would have to fight for is worse than slower snapshots.
+    """
     spare_bytes = max(_SPARE_BYTES, snapshot_bytes // _SPARE_SHARE)
     pages = -(-(HEAD_BYTES + snapshot_bytes + spare_bytes) // mmap.PAGESIZE)
     slot_bytes = pages * mmap.PAGESIZE

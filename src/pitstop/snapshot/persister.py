@@ -1,4 +1,8 @@
-"""The process that makes snapshots durable; it has arena and lock, and outlives the other two."""
+"""The process that makes snapshots durable, and outlives the other two.
+
+It holds the arena, so a killed trainer's newest snapshot is still there, and the run's lock.  When
+the supervisor is gone it asks the trainer to stop, waits for it, saves what is newest, and leaves.
+"""
 
 import contextlib
 import signal

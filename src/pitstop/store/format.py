@@ -1,4 +1,8 @@
-"""The version of the on-disk format: readers ignore unknown members and refuse later versions."""
+"""The version of the on-disk format, and the check every reader starts with.
+
+Files are JSON objects with `format` (which kind of file) and `version`.  Members that are not known
+are ignored, later versions are refused.
+"""
 
 import json
 

@@ -1,4 +1,8 @@
-"""What of a snapshot must be written; unchanged parts are hard links to earlier files.  Pure."""
+"""What of a snapshot must be written, and what the last checkpoint holds already.  Pure.
+
+Frozen layers and cold rows of an embedding do not change.  The new checkpoint gets the files that
+hold them as hard links: each folder is complete, and the kernel counts who still needs a file.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,8 @@
-"""The lock of a run (`flock`); the persister inherits it and keeps the run locked until its end."""
+"""The lock of a run: while somebody holds it, the run is live.
+
+The kernel holds the lock (`flock`) for an open file, and ends it with its last holder: the
+persister, which inherits it, keeps a run locked when its supervisor has died.
+"""
 
 import contextlib
 import fcntl

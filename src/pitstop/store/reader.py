@@ -160,7 +160,11 @@ def _check_held(path: Path, manifest: Manifest, header: bytes) -> None:
 
 @contextlib.contextmanager
 def opened(path: Path, name: str) -> Iterator[BinaryIO]:
-    """One file of a checkpoint; `CheckpointCorrupt`, or `EnvironmentFault` if not readable."""
+    """One file of the checkpoint `path`, open for reading.
+
+    `CheckpointCorrupt` where it is missing or the disk lost it, then or while reading;
+    `EnvironmentFault` where this process may not read it.
+    """
     try:
         with open_regular(path / name, buffering=0) as file:
             yield file

@@ -106,9 +106,10 @@ def archive(path: Path) -> Path:
 
 
 def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str = "") -> RunFolder:
-    """The run at `path`, made if there is none; an existing one keeps its identity.
+    """The run at `path`, made when there is none; an existing one keeps its identity.
 
-    Raises `RunFolderInvalid`, `FormatTooNew` or `RunFolderUnwritable`.
+    Raises `RunFolderInvalid` where something else is there, `FormatTooNew`, or
+    `RunFolderUnwritable`.
     """
     with _writing(path):
         if not (path / RUN_FILE).exists():

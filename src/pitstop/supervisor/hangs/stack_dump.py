@@ -74,7 +74,11 @@ class StackAnswer(Frozen):
 
 
 class StackRequest:
-    """Asks for stacks in several turns: by `request`, which is safe, then by the signal."""
+    """A question that takes a few turns: a process is given the time to its next one.
+
+    The trainer is asked by `request` first, which is safe; by the signal only where it does not
+    answer, because native code holds the lock of the interpreter.
+    """
 
     def __init__(self, file: Path, request: Callable[[], None]) -> None:
         self._file = file

@@ -1,7 +1,9 @@
-"""The event loop of an attempt, and the occurrences that its parts return.
+"""The event loop of an attempt, and what its parts tell it: what happened, and what is asked of it.
 
-An `Event` is journaled, a `Trigger` goes to the lifecycle, an `Instruction` comes out of it, a
-`Message` was sent by the trainer; `attempt.supervision` says who handles each.
+A part is called when something can be read, when time has passed, or when an event was journaled.
+It returns occurrences, in order; `attempt.supervision` says who handles each.  An `Event` is
+journaled, a `Trigger` goes to the lifecycle, an `Instruction` comes out of it, a `Message` is
+what the trainer has sent.
 """
 
 import selectors
