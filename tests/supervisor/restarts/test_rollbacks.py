@@ -176,6 +176,20 @@ def test_after_two_batches_in_a_row_it_is_the_rate() -> None:
     assert _back(decide(_loss(28, STEADY), done, FOUND, 5)).action == "clip"
 
 
+def test_batches_that_have_nan_themselves_are_left_out_for_longer() -> None:
+    done: list[RolledBack] = []
+    for step in range(26, 31):
+        done.append(_back(decide(_loss(step, STEADY), done, FOUND, 20, {*range(26, step)})))
+    assert {each.action for each in done} == {"skip"}
+    of_data = set(range(26, 31))
+    for action in ("rate", "clip"):
+        done.append(_back(decide(_loss(31, STEADY), done, FOUND, 20, of_data)))
+        assert done[-1].action == action
+    refused = decide(_loss(31, STEADY), done, FOUND, 20, of_data)
+    assert isinstance(refused, RollbackRefused)
+    assert refused.reason.startswith("the batch of step 30, which was skipped, has NaN")
+
+
 def test_loops_of_the_script_are_left_alone() -> None:
     refused = decide(_loss(26), [], [_entry(20, of_fit=False)], 3)
     assert isinstance(refused, RollbackRefused)

@@ -5,7 +5,7 @@ What was done is in the journal only, and holds for every later attempt of the r
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import dropwhile, pairwise, takewhile
 
 from pitstop import events, journal
@@ -25,6 +25,7 @@ WEIGHTS = "weights"
 """The metric of a `NonFiniteLoss` that tells of weights, looked at after a step."""
 _RATE_FACTOR = 0.1
 _MOST_IN_A_ROW = 2
+_MOST_OF_DATA = 5  # batches in a row that have NaN or infinite values themselves
 _GENTLER = ("rate", "clip")
 _MOST_RATES = 3
 _CLIP_NORM = 1.0
@@ -77,8 +78,12 @@ def decide(
     done: Sequence[events.RolledBack],
     entries: Iterable[CheckpointEntry],
     most: int,
+    of_data: Set[int] = frozenset(),
 ) -> events.RolledBack | events.RollbackRefused:
-    """What to do about the first bad number of an attempt; `entries`: checkpoints, newest first."""
+    """What to do about the first bad number of an attempt; `entries`: checkpoints, newest first.
+
+    `of_data`: steps whose batches, left out, have NaN or infinite values themselves.
+    """
     if len(done) >= most:
         return events.RollbackRefused(
             f"it was already rolled back {len(done)} times (--rollbacks {most})"
@@ -102,10 +107,15 @@ def decide(
         if any(each.action == "look" and each.step >= bad.step for each in done):
             return events.RollbackRefused("the step that makes the weights bad was not found")
         return back
-    stays_bad = left_out(done).issuperset(range(bad.step - _MOST_IN_A_ROW, bad.step))
+    most_in_a_row = _MOST_OF_DATA if bad.step - 1 in of_data else _MOST_IN_A_ROW
+    stays_bad = left_out(done).issuperset(range(bad.step - most_in_a_row, bad.step))
     if before_step == bad.step and not stays_bad:
         return dataclasses.replace(back, action="skip")
-    return _gentler(bad, back, done)
+    decision = _gentler(bad, back, done)
+    if isinstance(decision, events.RollbackRefused) and bad.step - 1 in of_data:
+        last = f"the batch of step {bad.step - 1}, which was skipped, has NaN or infinite values"
+        return events.RollbackRefused(f"{last}, and the loss of step {bad.step} is not finite")
+    return decision
 
 
 def _gentler(
@@ -170,8 +180,11 @@ class Rollbacks:
             return False
         catalog = Catalog(self._folder.checkpoints)
         entries = catalog.entries()
-        done = journal.events_of(journal.read(self._folder.journal).entries, events.RolledBack)
-        decision = decide(found.bad, done, entries, self._most)
+        known = journal.read(self._folder.journal).entries
+        done = journal.events_of(known, events.RolledBack)
+        left = journal.events_of(known, events.BatchSkipped)
+        of_data = {each.step for each in left if each.found}
+        decision = decide(found.bad, done, entries, self._most, of_data)
         if found.role is not None:
             decision = events.RollbackRefused(
                 "it trains together with others, which would not roll back"
