@@ -21,6 +21,7 @@ from pitstop.events import (
     ExceptionRaised,
     ExitCalled,
     FitEnded,
+    FitLeft,
     FitRestored,
     FitStarted,
     InputExhausted,
@@ -46,9 +47,9 @@ from tests.diagnosis.recordings import RECORDINGS, Recording
 Sensor = Callable[[Evidence], Evidence]
 
 _WITNESS = (
-    *(EpochEnded, ExceptionRaised, ExitCalled, FitEnded, FitRestored, FitStarted, InputExhausted),
+    *(EpochEnded, ExceptionRaised, ExitCalled, FitEnded, FitLeft, FitRestored, FitStarted),
     *(LevelKnown, NonFiniteLoss, ScriptEnded, StopTrainingSet, ThreadFailed, TrainerConnected),
-    *(TrainerStopped, WorkerDied),
+    *(InputExhausted, TrainerStopped, WorkerDied),
 )
 
 

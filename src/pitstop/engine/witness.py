@@ -225,6 +225,11 @@ def name_of(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
 
 
+def fit_left(fit: int, error: BaseException) -> events.FitLeft:
+    place = innermost_user_frame(traceback.walk_tb(error.__traceback__))
+    return events.FitLeft(fit, name_of(type(error)), *place)
+
+
 def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str]:
     """File, line and function of the user's last frame, outermost first; empty without one."""
     found = ("", 0, "")

@@ -205,6 +205,16 @@ class ExitCalled(Event):
     module: str = ""  # the module whose code made the call, such as "__main__" or a library's
 
 
+class FitLeft(Event):
+    """An exception left `fit`; the script may catch it."""
+
+    fit: int
+    class_name: str
+    file: str
+    line: int
+    function: str
+
+
 class FitEnded(Event):
     fit: int
     step: int

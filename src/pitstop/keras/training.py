@@ -20,7 +20,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import note_callback, place_on_stack
+from pitstop.engine.witness import fit_left, note_callback, place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
 from pitstop.keras import (
@@ -158,6 +158,8 @@ class Training:
             # In a kernel it ends the cell: no code catches it and trains on.
             if not self.session.kernel:
                 self._caught.hold(run, error, is_restored=self.continuation is not None)
+                with fenced():
+                    self.session.report(fit_left(run.position.fit, error))
             note_callback(error, stop_training.callback_of)
             raise
         self._finish(run, history)

@@ -405,7 +405,10 @@ Traceback (most recent call last):
 RuntimeError: augmentation failed
 """
     event = raised("RuntimeError", "augmentation failed", "Exception", traceback=told)
-    assert finding_of(failed(event)).cause == "host_alloc_failure"
+    finding = finding_of(failed(event))
+    assert finding.cause == "host_alloc_failure"
+    assert "MemoryError: Unable to allocate 7.86 TiB" in finding.summary
+    assert "RuntimeError: augmentation failed" in finding.evidence[0].text
 
 
 def test_a_failure_after_training_says_so() -> None:

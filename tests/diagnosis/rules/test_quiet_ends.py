@@ -10,8 +10,10 @@ from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
     ExitCalled,
     FitEnded,
+    FitLeft,
     FitStarted,
     Restored,
+    ScriptEnded,
     StopTrainingSet,
     TrainerExited,
 )
@@ -230,6 +232,30 @@ def test_an_interrupt_that_the_script_caught_is_an_interrupt() -> None:
     assert finding.cause == "user_interrupt"
     assert "model.fit did not return at step 47" in finding.summary
     assert "pitstop stop" in finding.advice[0]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "cause", "word"),
+    [
+        ("KeyboardInterrupt", "user_interrupt", "caught KeyboardInterrupt"),
+        ("SystemExit", "user_code_error", "SystemExit at /app/train.py:12"),
+        ("ValueError", "completed_normally", "it caught ValueError of /app/train.py:12"),
+    ],
+)
+def test_what_left_the_fit_is_named_though_the_script_went_on(
+    class_name: str, cause: str, word: str
+) -> None:
+    left = FitLeft(0, class_name, "/app/train.py", 12, "<module>")
+    finding = finding_of(completed(left, ScriptEnded(47), exited(0)))
+    assert finding.cause == cause
+    assert word in finding.summary
+
+
+def test_an_interrupt_of_a_fit_that_others_followed_is_no_end() -> None:
+    left = FitLeft(0, "KeyboardInterrupt", "/app/train.py", 12, "<module>")
+    again = FitStarted(1, epochs=5, steps_per_epoch=20)
+    evidence = completed(left, again, FitEnded(1, 100, 5, 5), ScriptEnded(147), exited(0))
+    assert finding_of(evidence).cause == "completed_normally"
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,16 @@ def _completed_all_the_same(evidence: Evidence) -> Finding | None:
     fit = evidence.open_fit
     if fit is None or evidence.last(events.ExitCalled):
         return None
+    left = evidence.last(events.FitLeft)
+    place = phrases.source_line(left.file, left.line, left.function) if left else ""
+    caught = f"caught {left.class_name} of {place}" if left else "probably caught the exception"
     seen = (
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
     in_order = evidence.last(events.ScriptEnded) is not None
     name = "fit_did_not_return" if in_order else "left_without_a_word"
-    return tell(name, seen, at=evidence.at_step)
+    return tell(name, seen, at=evidence.at_step, caught=caught)
 
 
 def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:

@@ -49,7 +49,9 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         by_script = bool(raised.message) and raised.name == "KeyboardInterrupt"
         name = "raised_keyboard_interrupt" if by_script else "keyboard_interrupt"
         return tell(name, seen, at=_at(evidence, raised), place=raised.place)
-    known = _on_its_device(classify(raised) or _of_cause(raised), raised, evidence)
+    cause = None if classify(raised) else _known_cause(raised)
+    seen += [EvidenceItem(source, f"caused by {cause.title}")] if cause else []
+    known = _on_its_device(classify(cause or raised), raised, evidence)
     row = known or _own_code(raised)
     limits = ((name, evidence.limit(name)) for name in row.limit.split())
     seen += [
@@ -63,7 +65,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     return Finding(
         row.cause or "unknown",
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
-        f"{row.headline}{_at(evidence, raised)}: {raised.title}",
+        f"{row.headline}{_at(evidence, raised)}: {(cause or raised).title}",
         tuple(seen),
         (
             *advice,
@@ -84,12 +86,12 @@ def _on_its_device(row: Signature | None, raised: Raised, evidence: Evidence) ->
     return replace(BY_NAME["gpu_memory"], confidence=_NO_DEVICE_NAMED)
 
 
-def _of_cause(raised: Raised) -> Signature | None:
-    """Of an exception that was raised from another (`from error`), that one's row."""
+def _known_cause(raised: Raised) -> Raised | None:
+    """Of an exception that was raised from another (`from error`), that one, if a row fits it."""
     if not raised.frames or not _RAISES.search(raised.frames[-1].code):
         return None
-    rows = (classify(each) for each in reversed(raised.causes))
-    return next((row for row in rows if row and not row.is_victim), None)
+    rows = ((each, classify(each)) for each in reversed(raised.causes))
+    return next((each for each, row in rows if row and not row.is_victim), None)
 
 
 def _own_code(raised: Raised) -> Signature:

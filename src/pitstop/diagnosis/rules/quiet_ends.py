@@ -173,7 +173,7 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
     fit = evidence.open_fit
     if fit is None or evidence.exit_code != 0 or evidence.stop:
         return None
-    call = _exit_call(evidence)
+    call = _exit_call(evidence) or _raised_exit(evidence)
     if call is None:
         return None  # nothing says that it failed: see `endings.completed_normally`
     seen = (
@@ -186,6 +186,18 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
     words, place = _call_words(call), _call_place(call)
     at, caught = evidence.at_step, call.handling
     return tell(name, seen, at=at, call=words, place=place, caught=caught)
+
+
+def _raised_exit(evidence: Evidence) -> events.ExitCalled | None:
+    """An exit that was no call of `sys.exit`, or an interrupt that was caught, in the last fit."""
+    left, last = evidence.last(events.FitLeft), evidence.last(events.FitStarted)
+    if left is None or last is None or left.fit != last.fit or evidence.last(events.ExitCalled):
+        return None
+    place = (left.file, left.line, left.function)
+    if left.class_name == "KeyboardInterrupt":
+        return events.ExitCalled("raised", "0", *place, handling=left.class_name)
+    is_exit = left.class_name == "SystemExit"
+    return events.ExitCalled(left.class_name, "0", *place) if is_exit else None
 
 
 def exit_called(evidence: Evidence) -> Finding | None:
