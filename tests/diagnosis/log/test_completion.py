@@ -196,3 +196,28 @@ def test_what_says_that_a_part_was_done(text: str) -> None:
 )
 def test_tests_that_passed(last: str, passed: bool) -> None:
     assert bool(completion.passed_tests(tuple(split(f"test_grad ... ok\n\n{last}")))) == passed
+
+
+def _loop(steps: int) -> str:
+    return "".join(f"{step}/{steps} [==>] - loss: 0.{step:02}\n" for step in range(1, steps + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_complete"),
+    [
+        (f"{_loop(12)}Area below the curve: 0.81\n(1800, 3)", True),
+        (f"{_loop(12)}RMSE (Root Mean Squared Error): 1.003", True),
+        (f"{_loop(12)}Cannot write the area below the curve: 0.81", False),
+        (f"{_loop(12)}Evaluating the next model", False),
+        (_loop(12), False),
+        (f"{_loop(12)}1/12 [=>..] - loss: 0.11", False),
+    ],
+)
+def test_what_stands_below_a_full_bar(text: str, is_complete: bool) -> None:
+    assert Ending(parse(text)).is_complete == is_complete
+
+
+@pytest.mark.parametrize(("total", "is_complete"), [(38, True), (39, False), (76, False)])
+def test_a_counter_that_has_reached_what_its_settings_say(total: int, is_complete: bool) -> None:
+    lines = "\n".join(f"Iter:{at} loss=0.{at}" for at in range(11, 39))
+    assert Ending(parse(f'"num_iters": {total},\n{lines}')).is_complete == is_complete

@@ -147,3 +147,10 @@ def test_an_exit_code_that_a_launcher_prints_may_be_of_any_end() -> None:
     assert told is not None
     assert told.cause == "unknown"
     assert "own log" in told.advice[0]
+
+
+def test_a_sentence_within_long_output_is_no_report_of_a_hang() -> None:
+    said = "The model is still stuck"
+    output = "\n".join(f"sentence {at}" for at in range(80))
+    assert first(said)
+    assert first(f"{said}\n{output}") is None

@@ -41,6 +41,10 @@ _TESTS_RAN = re.compile(r"Ran \d+ tests? in \d")
 _PYTEST_PASSED = re.compile(r"=*(?!.*(?:failed|error)).*\d+ passed\b.* in \d")
 _FEWEST_BEFORE_RESULT, _MOST_RESULTS = 10, 3
 _FEWEST_OF_A_LOOP = 3
+_SETTING = re.compile(
+    r"(?:epochs?|iter(?:ation)?s?|steps|episodes|rounds)[\"']?[ =:]{1,3}(\d+)\b", re.IGNORECASE
+)
+_MEASURES = re.compile(r"loss|acc", re.IGNORECASE)
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
 
@@ -84,7 +88,7 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
         return None
     masked = [_form(line) for line in told]
-    if _counted_to_its_end(told, masked):
+    if _counted_to_its_end(told, masked) or _is_below_a_full_bar(told, masked, progress):
         return told[-1]
     began = _began_at(progress)
     forms = [form if line.number >= began else "" for line, form in zip(told, masked, strict=True)]
@@ -121,6 +125,26 @@ def _goes_on(progress: Sequence[LogProgress]) -> bool:
         return not in_last_epoch(progress)
     last = progress[-1] if progress else None
     return bool(last and last.total and (last.done or 0) < _NEARLY * last.total)
+
+
+def _is_below_a_full_bar(
+    told: Sequence[Line], masked: Sequence[str], progress: Sequence[LogProgress]
+) -> bool:
+    """Below the last bar, which is full, stands what none of the lines before it looks like."""
+    last = progress[-1] if progress else None
+    if not (last and last.total) or not any(_MEASURES.search(line.text) for line in told):
+        return False
+    at = next((at for at, line in enumerate(told) if line.number > last.number), len(told))
+    below = [line.text for line in told[at:]]
+    is_new = [form not in masked[:at] for form in masked[at:]]
+    loops = max(Counter(masked[at:]).values(), default=0) >= _FEWEST_OF_A_LOOP
+    is_mostly_new = any(is_new) and 2 * sum(is_new) >= len(is_new)
+    return is_mostly_new and not loops and not _fails_or_begins(below)
+
+
+def _fails_or_begins(below: Sequence[str]) -> bool:
+    begins = any(_BEGINS.match(each) for each in below[-_MOST_RESULTS:])
+    return begins or any(_GOES_WRONG.search(each) for each in below)
 
 
 def _began_at(progress: Sequence[LogProgress]) -> int:
@@ -163,10 +187,16 @@ def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
         total = re.search(rf"(?<!\d){column[-1]} ?(?:/|of) ?(\d+)", last)
         is_at_total = total is not None and int(total[1]) in (rounds if step == 1 else {value})
         if is_at_total or (len(values) - again >= _ROUND and not total):
+            is_at_total |= bool({value, *rounds} & _totals_told(told[: places[0]]))
             is_round, is_very = (any(each % n == 0 for each in rounds) for n in _ROUNDS)
             starts = (places[new[-2]], places[new[-1]])
             return _Counter(*starts, is_round or is_at_total, is_very or is_at_total)
     return None
+
+
+def _totals_told(above: Sequence[Line]) -> set[int]:
+    """How far it is to count, as its settings say, which stand above the loop."""
+    return {int(each[1]) for line in above for each in _SETTING.finditer(line.text)}
 
 
 def _counted_to_its_end(told: Sequence[Line], masked: Sequence[str]) -> bool:
@@ -191,14 +221,7 @@ def _counted_to_its_end(told: Sequence[Line], masked: Sequence[str]) -> bool:
     is_drawn = _DRAWN.search(told[found.last].text) and found.last - found.before == 1
     whole, last = Counter(forms[found.before : found.last]), Counter(forms[found.last :])
     goes_on = any("0" in form and last[form] > max(2, whole[form]) for form in last)
-    begins = any(_BEGINS.match(each) for each in below[-_MOST_RESULTS:])
     is_whole = last[forms[found.last - 1]] >= whole[forms[found.last - 1]]
-    if (
-        not is_whole
-        or is_drawn
-        or goes_on
-        or begins
-        or any(_GOES_WRONG.search(each) for each in below)
-    ):
+    if not is_whole or is_drawn or goes_on or _fails_or_begins(below):
         return False
     return found.is_round if below else found.is_very_round

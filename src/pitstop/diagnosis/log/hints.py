@@ -152,7 +152,9 @@ def waiting(log: Log) -> Clue | None:
 
 
 def _told_by_hand(log: Log) -> Clue | None:
-    """What somebody tells of the end in a sentence."""
+    """What somebody tells of the end in a sentence; a program's long output is no such report."""
+    if len(log.lines) > _MOST_LINES:
+        return None
     for line in log.lines:
         is_said = not (line.is_stamped or line.is_warning or is_ordinary(line.text))
         is_sentence = is_said and _SENTENCE.search(line.text)
