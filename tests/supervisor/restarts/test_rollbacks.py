@@ -282,6 +282,15 @@ def test_each_failure_doubles_the_parts_up_to_an_end() -> None:
     assert isinstance(divide("gpu_oom", _journal(*attempts)), DivisionRefused)
 
 
+def test_a_buffer_that_is_kept_is_named_where_parts_do_not_help() -> None:
+    shuffles = FitStarted(0, 3, 100, {"pipeline": "TensorSlice > Shuffle 4000 > Batch 4"})
+    attempts = _journal((BatchDivided("host_oom_killed", 1, 64),), (shuffles, _exit(0)))
+    refused = divide("host_oom_killed", attempts)
+    assert isinstance(refused, DivisionRefused)
+    assert refused.reason.startswith("even 1/64")
+    assert refused.reason.endswith("Shuffle 4000 keeps its buffer, to keep the order")
+
+
 def test_memory_that_grows_is_not_the_batchs() -> None:
     decision = divide("host_oom_killed", _journal((_exit(51),)))
     assert isinstance(decision, DivisionRefused)

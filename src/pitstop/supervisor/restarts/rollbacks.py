@@ -246,10 +246,8 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
     begun = max((each.step for each in events_of(own, events.Restored)), default=0)
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
-        shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
-        kept = (f"; {shuffled[0]} keeps its buffer, to keep the order") if shuffled else ""
         grew = f"memory use grew for {steps} steps: the batch is not the reason"
-        return events.DivisionRefused(grew + kept)
+        return events.DivisionRefused(grew + _kept_buffer(own))
     # A step that fits once fits again; what runs out later each time is filled by something.
     failed = [*(each.step for each in events_of(entries, events.BatchDivided)), exits[-1].step + 1]
     if len(failed) > _MOST_FURTHER and all(step < later for step, later in pairwise(failed)):
@@ -284,5 +282,13 @@ def _division(
     if any(each.code == NOT_DIVIDED for each in events_of(own, events.Notice)):
         return events.DivisionRefused("its batches cannot be computed in parts")
     if parts > MOST_PARTS:
-        return events.DivisionRefused(f"even 1/{MOST_PARTS} of a batch needs too much memory")
+        least = f"even 1/{MOST_PARTS} of a batch needs too much memory"
+        return events.DivisionRefused(least + (_kept_buffer(own) if cause != "gpu_oom" else ""))
     return events.BatchDivided(cause, step, parts)
+
+
+def _kept_buffer(own: Sequence[Entry]) -> str:
+    """Which buffer of the host is not made smaller, as a part of a sentence."""
+    fits = events_of(own, events.FitStarted)
+    shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
+    return f"; {shuffled[0]} keeps its buffer, to keep the order" if shuffled else ""
