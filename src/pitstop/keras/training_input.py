@@ -31,6 +31,10 @@ _SHARED_SHUFFLE = not_exact(
     "batches that are drawn again do not tell its next order; give shuffle() "
     "reshuffle_each_iteration=False"
 )
+_COMPLETED = not_exact(
+    "an earlier attempt has completed the files in which the pipeline keeps its elements: code "
+    "that has state and comes before them does not run again"
+)
 
 
 class TrainingInput:
@@ -181,6 +185,9 @@ class TrainingInput:
     def prepare(self, saved: SavedState) -> None:
         described = saved.state["fit"]["input"]
         if described["replay"]:
+            kept = pipeline.behind_files(self.dataset) if described["fills"] else []
+            if any(map(pipeline.has_state, kept)) and not saved.position.milestone:
+                described["level"] = _COMPLETED.level, _COMPLETED.reason
             if self._fills and (described["created"] > 1 or saved.position.milestone):
                 collections.deque(self.dataset, maxlen=0)
             input_state.prepare_replay(

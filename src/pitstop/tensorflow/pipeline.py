@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.snapshot_pb2 import SnapshotMetadataRecord
 
 from pitstop.engine.described import digest_of
 from pitstop.tensorflow.stage_functions import graph_facts, stateful_stages, variables_of
@@ -35,8 +36,38 @@ def is_deterministic(dataset: Any) -> bool:
 
 def file_cache_of(dataset: Any) -> str:
     caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
-    snapshots = (str(stage._path) for stage in _stages(dataset, "_shard_func"))
+    snapshots = (str(stage._path) for stage in every_stage(dataset) if _is_snapshot(stage))
     return next((name for name in (*caches, *snapshots) if name), "")
+
+
+def behind_files(dataset: Any) -> list[Any]:
+    """What stages would read that keep their elements in files, where these are complete."""
+    kept = (stage for stage in every_stage(dataset) if _has_kept(stage))
+    return [each for stage in kept for each in stage._inputs()]
+
+
+def _has_kept(stage: Any) -> bool:
+    if hasattr(stage, "_filename"):
+        name = bytes(stage._filename.numpy()).decode()
+        return bool(name) and bool(tf.io.gfile.exists(f"{name}.index"))
+    files = tf.io.gfile.glob(f"{stage._path}/*/snapshot.metadata") if _is_snapshot(stage) else []
+    records = (tf.io.gfile.GFile(each, "rb").read() for each in files)
+    return any(SnapshotMetadataRecord.FromString(each).finalized for each in records)
+
+
+def _is_snapshot(stage: Any) -> bool:
+    return hasattr(stage, "_shard_func")
+
+
+def drawn(dataset: Any) -> list[Any]:
+    return [stage for stage in every_stage(dataset) if _is_drawn(stage)]
+
+
+def has_state(dataset: Any) -> bool:
+    """Whether functions of a pipeline may have state, other than a place in files or tables."""
+    stages = stateful_stages(dataset)
+    plain = all(each.ops <= _REPEATABLE and not each.random_ops for each in stages)
+    return not plain or bool(variables_of(dataset))
 
 
 _MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
@@ -140,10 +171,8 @@ def fills_alike(dataset: Any) -> bool:
     """Whether a cache that keeps an order gets the same from the first reading in any process."""
     if not (isinstance(dataset, tf.data.Dataset) and keeps_an_order(dataset)):
         return False
-    stages = stateful_stages(dataset)
-    repeatable = all(each.ops <= _REPEATABLE and not each.random_ops for each in stages)
     seeded = all(map(any, seeds_of(dataset))) and is_known(dataset) and is_deterministic(dataset)
-    return seeded and repeatable and not variables_of(dataset)
+    return seeded and not has_state(dataset)
 
 
 def seeds_of(dataset: Any) -> list[list[int]]:
