@@ -19,9 +19,10 @@ from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffle
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.link.settings import Settings
-from pitstop.tensorflow import pipeline, private, randomness
+from pitstop.tensorflow import drawn_inputs, pipeline, private, randomness
 from pitstop.tensorflow.randomness import RandomStreams
 
+_MANY = 1 << 40
 _SPLIT_SEQUENCE = not_exact(
     "steps_per_epoch ends an epoch within the PyDataset, whose readers restart each time; omit "
     "it, or set it to the length of the PyDataset"
@@ -172,9 +173,11 @@ class TrainingInput:
             return self._first_iterator().iterator
         read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())
-        spec = _with_shapes(self.dataset.element_spec, shapes)
-        # Without end: a call may run several steps.
-        made_up = tf.data.Dataset.from_tensors(_made_up(spec, rows)).repeat()
+        spec = _with_shapes(drawn_inputs.spec_of_one_replica(read), shapes)
+        # A call may run several steps. TensorFlow makes other steps for an input without end.
+        is_endless = int(self.dataset.cardinality()) == tf.data.INFINITE_CARDINALITY
+        made_up = tf.data.Dataset.from_tensors(_made_up(spec, rows))
+        made_up = made_up.repeat(None if is_endless else _MANY)
         # Sizes that are open stay open: layers keep the shape that they are built with.
         variant = tf.data.experimental.to_variant(made_up)
         batches = tf.data.experimental.from_variant(variant, spec)

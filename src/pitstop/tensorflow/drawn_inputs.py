@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops, iterator_ops
-from tensorflow.python.distribute import input_lib
+from tensorflow.python.distribute import input_lib, values
 
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
@@ -23,6 +23,7 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (input_lib._SingleWorkerDatasetIteratorBase, "get_next_as_optional_list"),
     (iterator_ops.OwnedIterator, "_next_internal"),
     (dataset_ops, "_VariantDataset"),
+    (values.PerReplicaSpec, "_value_specs"),
 )
 """The private names that are used here, see `private.check`."""
 
@@ -84,6 +85,15 @@ def parts_of(value: Any) -> list[Any]:
 
 def is_iterator(value: Any) -> bool:
     return isinstance(value, _KINDS)
+
+
+def spec_of_one_replica(dataset: Any) -> Any:
+    """The form of an element; of a distributed dataset, of what its first replica gets of one."""
+
+    def of_first(spec: Any) -> Any:
+        return spec._value_specs[0] if isinstance(spec, values.PerReplicaSpec) else spec
+
+    return tf.nest.map_structure(of_first, dataset.element_spec)
 
 
 def iterator_over(elements: Sequence[Any], iterator: Any) -> Any:

@@ -14,7 +14,8 @@ from pitstop.tensorflow.traced_ops import OpKind
 _SEEDS = frozenset({"seed", "seed2"})
 # Names of functions and of resources are others in each process.
 _COMPARED = frozenset({"b", "f", "i", "shape", "tensor", "type"})
-_ADDRESS = re.compile(" object at 0x[0-9a-f]+")
+_ADDRESS = re.compile(r" object at 0x[0-9a-f]+|(?<=, )\d{10,}(?=[,)])")
+"""Of an object; a `DistributedIteratorSpec` has those of the strategy and of its options."""
 
 
 def nodes_of(graph: Any) -> list[Iterable[Any]]:
