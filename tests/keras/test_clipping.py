@@ -140,3 +140,10 @@ def test_a_schedule_is_known_inside_of_an_optimizer_that_scales() -> None:
     assert private.has_schedule(_dense(keras.optimizers.LossScaleOptimizer(_SGD(rates))))
     assert private.has_schedule(_dense(_SGD(lambda: 0.1)))
     assert not private.has_schedule(_dense(_SGD(0.1)))
+
+
+def test_the_optimizer_of_a_mirrored_model_is_told() -> None:
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = _dense(_SGD(0.5))
+        model.optimizer.build(model.trainable_variables)
+    assert optimizer_of(model)["learning_rate"] == 0.5

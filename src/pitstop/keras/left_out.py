@@ -76,7 +76,7 @@ def optimizer_of(model: Any) -> dict[str, Any]:
     """What a `NonFiniteLoss` says of the optimizer of a model, after a step."""
     private = private_of(model)
     unclipped = private.why_unclipped(model)
-    if not unclipped and not int(model.optimizer.iterations):
+    if not unclipped and not int(model.optimizer.iterations.numpy()):
         unclipped = "the training step does not use the optimizer"
     return {
         "learning_rate": private.learning_rate(model),

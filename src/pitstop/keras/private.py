@@ -235,7 +235,10 @@ def compiled_parts(model: Any) -> dict[str, Any]:
 
 def learning_rate(model: Any) -> float | None:
     inner = _inner_optimizer(model)
-    return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
+    if not isinstance(inner, Optimizer):
+        return None
+    # A number, a tensor or a variable, which may have replicas.
+    return float(keras.ops.convert_to_numpy(inner.learning_rate))
 
 
 def has_schedule(model: Any) -> bool:
