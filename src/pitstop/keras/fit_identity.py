@@ -1,6 +1,7 @@
 """What a `fit` is, from what the script or a cell has built for it; before it looks at its data."""
 
 import inspect
+import io
 import json
 import os
 import re
@@ -65,7 +66,8 @@ _DATA = ("x", "y", "sample_weight", "validation_data")
 _NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
 FIRST_WEIGHTS = "first weights"
 _OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
-_OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs")
+_FILES = (io.IOBase, tf.io.gfile.GFile)
+_OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs", "csv_file")
 
 
 def architecture_of(model: Any) -> dict[str, str]:
@@ -322,9 +324,10 @@ def _callbacks(callbacks: Any) -> dict[str, str]:
     listed = callbacks if isinstance(callbacks, list | tuple) else [callbacks] if callbacks else []
     found = {"callbacks": ", ".join(type(each).__name__ for each in listed)}
     for each in listed:
-        for name, value in plain_attributes(each).items():
-            # A log that is not open is None, or not there at all.
-            if name not in _OF_KERAS and value is not None:
+        # A log is opened while a training runs, and restored by itself.
+        closed = {name: None for name, value in vars(each).items() if isinstance(value, _FILES)}
+        for name, value in (plain_attributes(each) | closed).items():
+            if name not in _OF_KERAS:
                 found[f"{type(each).__name__}.{name}"] = describe(value)
     return found
 
