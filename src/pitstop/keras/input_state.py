@@ -144,8 +144,9 @@ class InputState:
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None for other adapters
-    fillings: int = 0  # iterators that were created before files of the pipeline were complete
-    fills: bool = False  # the present one is one of them
+    # by stage with files: iterators that were created before the files were complete
+    fillings: dict[str, int] = field(default_factory=dict)
+    fills: list[str] = field(default_factory=list)  # those stages for the present one
     data: Any = None  # what the script gave, whose Python code may draw from variables
     # values of the variables in its functions and in that code, at that time
     variables: list[Any] = field(default_factory=list)
@@ -186,13 +187,15 @@ class InputState:
 
     def creating(self, random: dict[str, Any]) -> None:
         self.random = random
-        self.fills = self.dataset is not None and not pipeline.behind_files(self.dataset)
+        kept = pipeline.kept_stages(self.dataset)
+        self.fills = sorted({each.name for each in kept if not each.is_hidden})
         self.variables = [each.numpy() for each in _variables_of(self.dataset, self.data)]
 
     def created_one(self) -> None:
         self.readings += self.drawn > 0
         self.created += 1
-        self.fillings += self.fills
+        for name in self.fills:
+            self.fillings[name] = self.fillings.get(name, 0) + 1
         self.drawn = 0
 
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
@@ -210,7 +213,7 @@ class InputState:
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
             "readings": self.readings,
-            "fillings": self.fillings,
+            "fillings": dict(self.fillings),
             "fills": self.fills,
             "random": encoder.encode(self.random),
             "variables": encoder.encode(self.variables),
@@ -264,7 +267,7 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.readings = saved["readings"]
-        self.fillings, self.fills = saved["fillings"], saved["fills"]
+        self.fillings, self.fills = dict(saved["fillings"]), saved["fills"]
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
 
@@ -336,9 +339,9 @@ def prepare_replay(
         for _ in range(saved["created"] - 1):
             iter(dataset)
         begin_late_shuffles(pipeline.of_one_device(dataset), saved["readings"])
-        for each in pipeline.behind_files(pipeline.of_one_device(dataset)):
+        for each in pipeline.kept_stages(pipeline.of_one_device(dataset)):
             # Read by an earlier attempt, which took seeds for it.
-            for stage in pipeline.drawn(each) * saved["fillings"]:
+            for stage in each.drawn * saved["fillings"].get(each.name, 0) * each.is_hidden:
                 iter(stage)
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)

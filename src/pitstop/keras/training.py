@@ -63,6 +63,10 @@ _READ_AHEAD = (
     "the script has read {}, which an earlier attempt wrote after this training, and repeats the "
     "training"
 )
+_COMPLETED = (
+    "an earlier attempt has completed {} after the last state that was saved of it: what comes "
+    "before that file in the pipeline is not read again"
+)
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
     "The run is stopped and the script continues: further model.fit calls do not train.",
@@ -90,7 +94,9 @@ class Training:
         self.continuation: Continuation | None = None
         self._recognition = Recognition(session, cells)
         self._trained = TrainedModels()
-        self._told_stopped = self._has_restored = False
+        self._told_stopped = False
+        self._restored_seconds = 0.0  # when the state that was restored last had been taken
+        self._known_files: set[str] = set()  # complete ones, of pipelines of this process
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
         if session.settings.batch_parts > 1:
@@ -200,15 +206,27 @@ class Training:
             left_out.cut_rate(run, run.position.step)
             fit_outputs.begin(run, continues=False)
             began = began_seconds(self.session.attempt_dir)
-            if not self._has_restored and began < math.inf:
+            if not self._restored_seconds and began < math.inf:
                 # It is trained from its beginning, but what earlier attempts wrote is there.
                 EARLIER.watch(began, run.doubt, began)
-        self._has_restored |= self.continuation is not None
+        self._look_at_files(arguments)
+        run.doubt(self._recognition.deviation)
         run.begin()
         OUTSIDE.begin(run.doubt)
         REWRITTEN.trains = True
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
+
+    def _look_at_files(self, arguments: dict[str, Any]) -> None:
+        data = (arguments.get(name) for name in ("x", "validation_data"))
+        kept = [one for each in data for one in pipeline.kept_stages(pipeline.of_one_device(each))]
+        if self.continuation is None:
+            since = self._restored_seconds or began_seconds(self.session.attempt_dir)
+            moved = (each.complete for each in kept if each.is_moved)
+            for file in filter(None, moved):
+                if file not in self._known_files and EARLIER.is_left(file, since):
+                    self._deviate(_COMPLETED.format(file))
+        self._known_files |= {each.complete for each in kept}
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
         if beginning.point is None:
@@ -227,6 +245,7 @@ class Training:
                 self.session.report(saved_state.NOT_KEPT)
                 return None
             saved = unended
+        self._restored_seconds = saved.state["time_seconds"]
         return Continuation(run, saved, beginning)
 
     def _fetch(self, point: RestorePoint) -> SavedState:

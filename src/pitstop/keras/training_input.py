@@ -188,8 +188,10 @@ class TrainingInput:
     def prepare(self, saved: SavedState) -> None:
         described = saved.state["fit"]["input"]
         if described["replay"]:
-            kept = pipeline.behind_files(self.dataset) if described["fills"] else []
-            if any(map(pipeline.has_state, kept)) and not saved.position.milestone:
+            kept = pipeline.kept_stages(self.dataset)
+            filled = [each for each in kept if each.is_hidden and each.name in described["fills"]]
+            unread = [one for each in filled for one in each.inputs]
+            if any(map(pipeline.has_state, unread)) and not saved.position.milestone:
                 described["level"] = _COMPLETED.level, _COMPLETED.reason
             if self._fills and (described["created"] > 1 or saved.position.milestone):
                 collections.deque(self.dataset, maxlen=0)

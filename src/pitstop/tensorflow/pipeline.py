@@ -1,7 +1,7 @@
 """What can be told of a `tf.data` pipeline before it is read: its order, seeds and content."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -9,7 +9,7 @@ from tensorflow.core.protobuf.snapshot_pb2 import SnapshotMetadataRecord
 
 from pitstop.engine.described import digest_of
 from pitstop.tensorflow.stage_functions import graph_facts, stateful_stages, variables_of
-from pitstop.tensorflow.stages import all_captured, every_stage, functions
+from pitstop.tensorflow.stages import all_captured, captured, every_stage, functions
 
 
 def of_one_device(dataset: Any) -> Any:
@@ -35,32 +35,67 @@ def is_deterministic(dataset: Any) -> bool:
 
 
 def file_cache_of(dataset: Any) -> str:
-    caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
-    snapshots = (str(stage._path) for stage in every_stage(dataset) if _is_snapshot(stage))
-    return next((name for name in (*caches, *snapshots) if name), "")
+    return next(filter(None, map(_file_of, every_stage(dataset))), "")
 
 
-def behind_files(dataset: Any) -> list[Any]:
-    """What stages would read that keep their elements in files, where these are complete."""
-    kept = (stage for stage in every_stage(dataset) if _has_kept(stage))
-    return [each for stage in kept for each in stage._inputs()]
+class KeptStage(NamedTuple):
+    """A stage that keeps its elements in files.
+
+    `complete`: the file that tells that all are there, else empty; `is_hidden`: what comes before
+    the stage is not read, because it or a stage after it is complete.
+    """
+
+    name: str
+    complete: str
+    inputs: list[Any]
+    is_hidden: bool
+
+    @property
+    def drawn(self) -> list[Any]:
+        """The stages from the one with files before it that draw anew in each reading."""
+        return [each for one in self.inputs for each in _up_to_files(one) if _is_drawn(each)]
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether to fill the files moves what another reading may depend on."""
+        return any(has_state(each) or draws(each) for each in self.inputs)
 
 
-def _has_kept(stage: Any) -> bool:
+def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
+    """Those of a pipeline, from its end."""
+    if name := _file_of(stage):
+        complete = _complete(stage, name)
+        is_hidden = is_hidden or bool(complete)
+        yield KeptStage(name, complete, list(stage._inputs()), is_hidden)
+    for each in _before(stage):
+        yield from kept_stages(each, is_hidden=is_hidden)
+
+
+def _file_of(stage: Any) -> str:
     if hasattr(stage, "_filename"):
-        name = bytes(stage._filename.numpy()).decode()
-        return bool(name) and bool(tf.io.gfile.exists(f"{name}.index"))
-    files = tf.io.gfile.glob(f"{stage._path}/*/snapshot.metadata") if _is_snapshot(stage) else []
-    records = (tf.io.gfile.GFile(each, "rb").read() for each in files)
-    return any(SnapshotMetadataRecord.FromString(each).finalized for each in records)
+        return bytes(stage._filename.numpy()).decode()
+    return str(stage._path) if hasattr(stage, "_shard_func") else ""
 
 
-def _is_snapshot(stage: Any) -> bool:
-    return hasattr(stage, "_shard_func")
+def _complete(stage: Any, name: str) -> str:
+    if hasattr(stage, "_filename"):
+        return f"{name}.index" if tf.io.gfile.exists(f"{name}.index") else ""
+    for each in tf.io.gfile.glob(f"{name}/*/snapshot.metadata"):
+        record = tf.io.gfile.GFile(each, "rb").read()
+        if SnapshotMetadataRecord.FromString(record).finalized:
+            return str(each)
+    return ""
 
 
-def drawn(dataset: Any) -> list[Any]:
-    return [stage for stage in every_stage(dataset) if _is_drawn(stage)]
+def _up_to_files(stage: Any) -> Iterator[Any]:
+    if not _file_of(stage):
+        yield stage
+        for each in _before(stage):
+            yield from _up_to_files(each)
+
+
+def _before(stage: Any) -> list[Any]:
+    return [*stage._inputs(), *captured(stage)] if hasattr(stage, "_inputs") else []
 
 
 def has_state(dataset: Any) -> bool:

@@ -1,6 +1,6 @@
 """A pipeline that keeps its elements in files; what comes before them is used again later.
 
-`keeps_elements.py OUT [cache | snapshot | code]`
+`keeps_elements.py OUT [cache | snapshot | code | both]`
 """
 
 import sys
@@ -26,11 +26,13 @@ def drawn(row: tf.Tensor) -> tf.Tensor:
 
 rows = tf.data.Dataset.from_tensor_slices(x)
 rows = rows.map(drawn) if form == "code" else rows.shuffle(80, seed=1)
-kept = rows.snapshot(f"{out}.kept") if form == "snapshot" else rows.cache(f"{out}.kept")
+first = rows.cache(f"{out}.first").shuffle(80, seed=3) if form == "both" else rows
+is_snapshot = form in {"snapshot", "both"}
+kept = first.snapshot(f"{out}.kept") if is_snapshot else first.cache(f"{out}.kept")
 model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 losses = []
-for dataset in (kept, rows):
+for dataset in (first, kept, first, rows) if form == "both" else (kept, rows):
     batches = dataset.batch(8).map(lambda each: (each, each[:, :1]))
     losses += model.fit(batches, epochs=2, verbose=0).history["loss"]
 Path(out).write_text(f"{losses} {rng.random() if form == 'code' else ''}")
