@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from pitstop.events import Restored
+from pitstop.events import LevelKnown, Restored
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
@@ -32,3 +33,17 @@ def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
     assert ended.returncode == 0, ended.stderr
     assert run.last(Restored).level == "exact", run.last(Restored).reason
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_a_loop_after_data_that_an_earlier_attempt_prepared_is_not_exact(
+    is_saved: bool, tmp_path: Path
+) -> None:
+    run = KerasRun(tmp_path, "prepares_once.py", ("out", "loop"), ("--every", "2steps"))
+    assert run.attempt("--die-at-step", "7").returncode != 0
+    if not is_saved:
+        shutil.rmtree(tmp_path / "run" / "checkpoints")
+        (tmp_path / "run" / "checkpoints").mkdir()
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "not_exact"
+    assert "prepared.npy" in run.last(LevelKnown).reason

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop import journal
-from pitstop.events import Event, FitStarted, NonFiniteLoss, Notice
+from pitstop.events import AttemptStarted, Event, FitStarted, NonFiniteLoss, Notice
 from pitstop.link.messages import VitalsReport
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
 from pitstop.store.run_folder import JOURNAL_FILE
@@ -58,6 +58,12 @@ def began_seconds(attempt_dir: Path) -> float:
     if fit is not None and str(fit.attempt) != attempt_dir.name:
         began.append(fit.time_seconds)
     return min(began, default=math.inf)
+
+
+def started_seconds(attempt_dir: Path) -> float:
+    """When the first attempt of the run started."""
+    first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, AttemptStarted)
+    return first.time_seconds if first is not None else time.time()
 
 
 class LossWatch:

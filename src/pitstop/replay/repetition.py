@@ -11,7 +11,7 @@ from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.step_recorder import began_seconds
+from pitstop.engine.step_recorder import began_seconds, started_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
@@ -37,6 +37,10 @@ _ANOTHER = (
 )
 _CHANGED = "The script or its command changed: {}."
 _READS = "the script reads {}, which an earlier attempt wrote"
+_PREPARED = (
+    "the script reads {}, which an earlier attempt prepared, and its random generator ({}) may "
+    "have drawn other numbers than before when its loop starts"
+)
 _OTHER_LOOKS = (
     "the script reads variables at different points than before ({}): its behavior depends on "
     "the clock or on something else that changes"
@@ -46,6 +50,20 @@ _OTHER_INPUT = (
     "the script's input differs from before; seed all its random generators "
     "(keras.utils.set_random_seed, numpy's default_rng)"
 )
+
+
+def prepared(loop: LiveLoop, saved: SavedState | None) -> str:
+    """That the script has read what it made before, and may not have drawn what that needs.
+
+    Without a saved state nobody knows what it had drawn before its loop.
+    """
+    before = saved.state["replay"]["generators"] if saved is not None else {}
+    now = loop.generators
+    names = before.keys() & now.keys() if saved is not None else now.keys()
+    moved = sorted(name for name in names if before.get(name) != now[name])
+    attempt_dir = loop.session.attempt_dir
+    files = EARLIER.read_ahead(attempt_dir, started_seconds(attempt_dir)) if moved else []
+    return _PREPARED.format(files[0], moved[0]) if files else ""
 
 
 class Repetition:
@@ -84,7 +102,8 @@ class Repetition:
             return OWN_RESUME.format(read.other) if read.other else _ANOTHER.format(found.another)
         if found.changed and not self.loop.session.settings.force:
             raise self._refused(_CHANGED.format(found.changed))
-        for doubt in (found.doubt, _READS.format(read.other) if read.other else ""):
+        reads = _READS.format(read.other) if read.other else ""
+        for doubt in (found.doubt, reads, prepared(self.loop, self._saved)):
             if doubt:
                 self.loop.doubt(doubt)
         return ""
@@ -92,6 +111,7 @@ class Repetition:
     def begin(self) -> None:
         loop, described = self.loop, self._saved.state["replay"]
         EARLIER.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
+        loop.generators = described["generators"]
         loop.first_random = decode(described["random"], self._saved.tensors)
         if self._closures is not None:
             # TensorFlow would wait for the first one below, and hold the interpreter's lock

@@ -14,11 +14,9 @@ from typing import Any
 
 from tensorflow.python.data.ops import cache_op
 
-from pitstop import journal
+from pitstop.engine import step_recorder
 from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
-from pitstop.events import AttemptStarted
-from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import pipeline
 
 
@@ -39,16 +37,12 @@ def left_behind(prefix: str, attempt_dir: Path, started_seconds: float) -> Itera
     """The locks of a file cache that earlier attempts have made, and nobody uses."""
     # The number is that of the shard, 0 for all that Keras and the script read.
     pattern = f"{glob.escape(Path(prefix).name)}_[0-9]*.lockfile"
+    run_began = step_recorder.started_seconds(attempt_dir)
     for path in Path(prefix).parent.glob(pattern) if prefix else ():
         changed_seconds = path.stat().st_mtime
-        is_earlier = _began_seconds(attempt_dir) <= changed_seconds < started_seconds
+        is_earlier = run_began <= changed_seconds < started_seconds
         if is_earlier and not _is_in_use(path):
             yield path
-
-
-def _began_seconds(attempt_dir: Path) -> float:
-    first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, AttemptStarted)
-    return first.time_seconds if first is not None else time.time()
 
 
 def _is_in_use(lock: Path) -> bool:

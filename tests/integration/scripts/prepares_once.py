@@ -1,4 +1,7 @@
-"""Keeps its prepared data in a file, and its random generator in a local variable."""
+"""Keeps its prepared data in a file, and its random generator in a local variable.
+
+`prepares_once.py OUT [fit | loop]`
+"""
 
 import sys
 from pathlib import Path
@@ -23,7 +26,10 @@ def main() -> None:
     model.compile("sgd", "mse")
     losses = []
     for _ in range(2):
-        losses += model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0).history["loss"]
+        if sys.argv[2:] == ["loop"]:
+            losses += [model.train_on_batch(each, each[:, :1]) for each in np.split(x, 10)]
+        else:
+            losses += model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0).history["loss"]
         x = x + rng.normal(0, 0.1, x.shape).astype("float32")
     Path(sys.argv[1]).write_text(f"{losses} {rng.random()}")
     PREPARED.unlink()
