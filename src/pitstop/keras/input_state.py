@@ -267,7 +267,7 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.readings = saved["readings"]
-        self.fillings, self.fills = dict(saved["fillings"]), saved["fills"]
+        self.fillings, self.fills = dict(saved["fillings"] or {}), saved["fills"] or []
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
 

@@ -57,7 +57,7 @@ def prepared(loop: LiveLoop, saved: SavedState | None) -> str:
 
     Without a saved state nobody knows what it had drawn before its loop.
     """
-    before = saved.state["replay"]["generators"] if saved is not None else {}
+    before = saved.state["replay"].get("generators", {}) if saved is not None else {}
     now = loop.generators
     names = before.keys() & now.keys() if saved is not None else now.keys()
     moved = sorted(name for name in names if before.get(name) != now[name])
@@ -111,7 +111,7 @@ class Repetition:
     def begin(self) -> None:
         loop, described = self.loop, self._saved.state["replay"]
         EARLIER.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
-        loop.generators = described["generators"]
+        loop.generators = described.get("generators", {})
         loop.first_random = decode(described["random"], self._saved.tensors)
         if self._closures is not None:
             # TensorFlow would wait for the first one below, and hold the interpreter's lock
