@@ -1,7 +1,8 @@
 """How long two workers that train together take from the death of one to their next step.
 
 Side by side with the start of the same workers without Pitstop, until their first step: the least
-that new processes can need.  TensorFlow's servers listen to everybody:
+that new processes can need.  A recorded loop also repeats its Python code up to that step.
+TensorFlow's servers listen to everybody:
 
     unshare -n sh -c 'ip link set lo up && python -m benchmarks.gang_restarts'
 
@@ -24,9 +25,8 @@ from benchmarks.gang_stops import PITSTOP, PORTS, SCRIPT, lines_of, start, until
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
 
-PAUSE_SECONDS = "0.02"
-TRAINED_SECONDS = 30.0
-"""Before the death: a spare process is made meanwhile."""
+PAUSE_SECONDS = "0"  # a recorded loop repeats the Python code of its steps, pauses too
+TRAINED_SECONDS = 5.0  # before the death
 
 
 def started() -> float:
