@@ -35,10 +35,12 @@ def watch(attempt_dir: Path) -> None:
 
 def left_behind(prefix: str, attempt_dir: Path, started_seconds: float) -> Iterator[Path]:
     """The locks of a file cache that earlier attempts have made, and nobody uses."""
+    if not prefix:
+        return
     # The number is that of the shard, 0 for all that Keras and the script read.
     pattern = f"{glob.escape(Path(prefix).name)}_[0-9]*.lockfile"
     run_began = step_recorder.started_seconds(attempt_dir)
-    for path in Path(prefix).parent.glob(pattern) if prefix else ():
+    for path in Path(prefix).parent.glob(pattern):
         changed_seconds = path.stat().st_mtime
         is_earlier = run_began <= changed_seconds < started_seconds
         if is_earlier and not _is_in_use(path):

@@ -34,6 +34,7 @@ from pitstop.engine.hooking import Original, hook
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.witness import place_on_stack
 from pitstop.tensorflow import draw_counters
+from pitstop.tensorflow.strategies import is_mirrored
 
 _STATELESS = {
     name: getattr(gen_stateless_random_ops_v2, f"stateless_{stateless}_v2")
@@ -59,7 +60,6 @@ NEEDED: tuple[tuple[Any, str], ...] = (
 )
 """The private names that are used here, see `private.check`."""
 
-_MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
 _PHILOX = 1
 _SAMPLES_PER_OUTPUT = 256
 """What a stateful op passes over for each number that it draws (random_op.cc)."""
@@ -240,17 +240,12 @@ def count(function: Any) -> bool:
         or function in _OF
         or function.experimental_get_tracing_count()
         or function._jit_compile
-        or (tf.distribute.has_strategy() and not _is_mirrored(tf.distribute.get_strategy()))
+        or (tf.distribute.has_strategy() and not is_mirrored(tf.distribute.get_strategy()))
         or tf.config.list_logical_devices("GPU")  # Its kernels draw other numbers.
     ):
         return False
     _OF[function] = CountedDraws()
     return True
-
-
-def _is_mirrored(strategy: Any) -> bool:
-    """Whether this process runs the ops of its replicas; those of others may run elsewhere."""
-    return isinstance(strategy, _MIRRORED)
 
 
 @functools.cache
@@ -296,7 +291,7 @@ def _begin_replica(original: Original, thread: Any, /, *args: Any, **kwargs: Any
     """A mirrored strategy traces a replica in a thread of its own, into the same graph."""
     original(thread, *args, **kwargs)
     with fenced(spoils=True):
-        if _tracing.function is not None and _is_mirrored(thread.distribution):
+        if _tracing.function is not None and is_mirrored(thread.distribution):
             thread.main_fn = functools.partial(_in_replica, vars(_tracing).copy(), thread.main_fn)
 
 

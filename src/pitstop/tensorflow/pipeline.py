@@ -9,7 +9,8 @@ from tensorflow.core.protobuf.snapshot_pb2 import SnapshotMetadataRecord
 
 from pitstop.engine.described import digest_of
 from pitstop.tensorflow.stage_functions import graph_facts, stateful_stages, variables_of
-from pitstop.tensorflow.stages import all_captured, captured, every_stage, functions
+from pitstop.tensorflow.stages import all_captured, before, every_stage, functions
+from pitstop.tensorflow.strategies import is_mirrored
 
 
 def of_one_device(dataset: Any) -> Any:
@@ -23,9 +24,7 @@ def is_repeatable(dataset: Any) -> bool:
     """Whether an input is read by this process alone, or dealt out to devices in a fixed way."""
     strategy = getattr(dataset, "_strategy", None)
     is_dealt_out = isinstance(of_one_device(dataset), tf.data.Dataset)
-    return isinstance(dataset, tf.data.Dataset) or (
-        is_dealt_out and isinstance(strategy, _MIRRORED)
-    )
+    return isinstance(dataset, tf.data.Dataset) or (is_dealt_out and is_mirrored(strategy))
 
 
 def is_deterministic(dataset: Any) -> bool:
@@ -67,7 +66,7 @@ def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
         complete = _complete(stage, name)
         is_hidden = is_hidden or bool(complete)
         yield KeptStage(name, complete, list(stage._inputs()), is_hidden)
-    for each in _before(stage):
+    for each in before(stage):
         yield from kept_stages(each, is_hidden=is_hidden)
 
 
@@ -90,12 +89,8 @@ def _complete(stage: Any, name: str) -> str:
 def _up_to_files(stage: Any) -> Iterator[Any]:
     if not _file_of(stage):
         yield stage
-        for each in _before(stage):
+        for each in before(stage):
             yield from _up_to_files(each)
-
-
-def _before(stage: Any) -> list[Any]:
-    return [*stage._inputs(), *captured(stage)] if hasattr(stage, "_inputs") else []
 
 
 def has_state(dataset: Any) -> bool:
@@ -105,7 +100,6 @@ def has_state(dataset: Any) -> bool:
     return not plain or bool(variables_of(dataset))
 
 
-_MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
 _SOURCE_NAMES = """
 _FixedLengthRecordDataset _RangeDataset _TensorDataset _TensorSliceDataset _TextLineDataset
 _TFRecordDataset"""

@@ -44,10 +44,13 @@ def every_stage(dataset: Any) -> Iterator[Any]:
     """Also of datasets from elsewhere that a function of the pipeline uses."""
     if hasattr(dataset, "_inputs"):
         yield dataset
-        for each in dataset._inputs():
+        for each in before(dataset):
             yield from every_stage(each)
-        for each in captured(dataset):
-            yield from every_stage(each)
+
+
+def before(stage: Any) -> list[Any]:
+    """The stages that one reads from; none of what is no stage."""
+    return [*stage._inputs(), *captured(stage)] if hasattr(stage, "_inputs") else []
 
 
 def captured(stage: Any) -> Iterator[Any]:
