@@ -13,6 +13,7 @@ leaves a collective in which another member waits.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Self
 
 from pitstop.cluster.messages import Commit, Hold, HoldAnswer
 from pitstop.cluster.spec import Task
@@ -41,7 +42,7 @@ class StopAgreement(Frozen):
     reason: str
     round: int
     step: int
-    silent: Members
+    silent: Members = 0
     moving: Members = 0
     furthest: int = -1
     agreed: bool = False
@@ -56,6 +57,10 @@ class StopAgreement(Frozen):
     def awaited(self) -> Members:
         """Whose answers are missing for what follows."""
         return self.silent or self.moving
+
+    def asked(self) -> Self:
+        """When all have been told anew, and nobody has answered."""
+        return replace(self, silent=self.all, moving=0, furthest=-1)
 
     def orders(self, members: Members) -> Orders:
         """What these members are told."""
@@ -81,8 +86,7 @@ def begun(
         # A later round counts also for who has not heard yet that it may go on.
         number = before.round + 1 if before is not None else 1
         numbers = {task: n for n, task in enumerate(sorted(members))}
-        everybody = (1 << len(numbers)) - 1
-        agreement = StopAgreement(numbers, reason, number, step, everybody, saves=saves, name=name)
+        agreement = StopAgreement(numbers, reason, number, step, saves=saves, name=name).asked()
     return agreement, agreement.orders(agreement.all)
 
 
@@ -106,11 +110,10 @@ def answered(
     )
     if known.silent or (known.moving and known.furthest < 0):
         return known, ()
-    following = replace(known, silent=known.all, moving=0, furthest=-1)
+    following = replace(known, agreed=True)
     if known.furthest >= 0:
-        following = replace(following, round=known.round + 1, step=known.furthest)
-    else:
-        following = replace(following, agreed=True)
+        following = replace(known, round=known.round + 1, step=known.furthest)
+    following = following.asked()
     return following, following.orders(following.all)
 
 
