@@ -201,6 +201,7 @@ class Training:
         run.doubt(micro_batches.begin_fit(self.session, model))
         left_out.clip_gradients(run)
         self.continuation = self._next_continuation(run, beginning)
+        left_since = math.inf  # files of earlier attempts that this training finds
         if self.continuation is None:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.position.step)
@@ -209,23 +210,23 @@ class Training:
             if not self._restored_seconds and began < math.inf:
                 # It is trained from its beginning, but what earlier attempts wrote is there.
                 EARLIER.watch(began, run.doubt, began)
-        self._look_at_files(arguments)
-        run.doubt(self._recognition.deviation)
+            left_since = self._restored_seconds or began
+        self._look_at_files(run, left_since)
         run.begin()
         OUTSIDE.begin(run.doubt)
         REWRITTEN.trains = True
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
 
-    def _look_at_files(self, arguments: dict[str, Any]) -> None:
-        data = (arguments.get(name) for name in ("x", "validation_data"))
+    def _look_at_files(self, run: FitRun, left_since: float) -> None:
+        data = (run.arguments.get(name) for name in ("x", "validation_data"))
         kept = [one for each in data for one in pipeline.kept_stages(pipeline.of_one_device(each))]
-        if self.continuation is None:
-            since = self._restored_seconds or began_seconds(self.session.attempt_dir)
-            moved = (each.complete for each in kept if each.is_moved)
-            for file in filter(None, moved):
-                if file not in self._known_files and EARLIER.is_left(file, since):
-                    self._deviate(_COMPLETED.format(file))
+        for stage in kept:
+            file = stage.complete
+            is_new = bool(file) and file not in self._known_files
+            if is_new and EARLIER.is_left(file, left_since) and stage.is_moved:
+                self._deviate(_COMPLETED.format(file))
+                run.doubt(self._recognition.deviation)
         self._known_files |= {each.complete for each in kept}
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:

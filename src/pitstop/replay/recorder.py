@@ -321,9 +321,10 @@ class Recorder:
             return True
         if alone:
             loop.give_up(alone, AS_THE_SCRIPT_DOES)
-        for doubt in (_NO_SEED if unseeded and not entropy.is_here() else "", prepared(loop, None)):
-            if doubt:
-                loop.doubt(doubt)
+        if unseeded and not entropy.is_here():
+            loop.doubt(_NO_SEED)
+        if reason := prepared(loop, None):
+            loop.doubt(reason)
         loop.start()
         return True
 
