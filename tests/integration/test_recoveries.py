@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor import launch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SKIPS = ("--on-bad-record", "skip")
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -30,6 +32,14 @@ pytestmark = pytest.mark.timeout(300)
 def _run(folder: Path, name: str, *options: str) -> KerasRun:
     folder.mkdir(exist_ok=True)
     return KerasRun(folder, str(EXAMPLES / name), (), options)
+
+
+def _twice(run: KerasRun) -> tuple[KerasRun, KerasRun]:
+    """The same run in two folders: one is left alone, one is killed."""
+    whole, killed = run.folder / "whole", run.folder / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    return replace(run, folder=whole), replace(run, folder=killed)
 
 
 @pytest.mark.xdist_group("hangs")
@@ -70,13 +80,9 @@ def test_a_read_that_fails_once_is_tried_again_and_costs_no_bit(tmp_path: Path) 
 def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
     tmp_path: Path, forked: Interpreter
 ) -> None:
-    script, skips = str(EXAMPLES / "recover_record.py"), ("--on-bad-record", "skip")
-    whole, killed = (
-        KerasRun(tmp_path / name, script, (), (*skips, "--every", "4steps"), interpreter=forked)
-        for name in ("whole", "killed")
-    )
-    for each in (whole, killed):
-        each.folder.mkdir()
+    script, options = str(EXAMPLES / "recover_record.py"), (*SKIPS, "--every", "4steps")
+    run = KerasRun(tmp_path, script, (), options, interpreter=forked)
+    whole, killed = _twice(run)
     ended = whole.attempt()
     assert ended.returncode == 0, ended.stderr
     every = whole.events(BatchSkipped)
@@ -106,12 +112,7 @@ def test_a_record_that_cannot_be_read_is_left_out_and_a_kill_changes_nothing(
 def test_a_batch_of_a_sequence_that_raises_is_left_out_and_a_kill_changes_nothing(
     tmp_path: Path,
 ) -> None:
-    whole, killed = (
-        KerasRun(tmp_path / name, "bad_sequence.py", ("out.npz",), ("--on-bad-record", "skip"))
-        for name in ("whole", "killed")
-    )
-    for each in (whole, killed):
-        each.folder.mkdir()
+    whole, killed = _twice(KerasRun(tmp_path, "bad_sequence.py", ("out.npz",), SKIPS))
     ended = whole.attempt()
     assert ended.returncode == 0, ended.stderr
     skipped = whole.events(BatchSkipped)
