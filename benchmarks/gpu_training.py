@@ -102,14 +102,17 @@ def limit_memory(megabytes: int) -> None:
 
 
 class Clock(keras.callbacks.Callback):
-    """When each step ended."""
+    """When each step ended; ends the training after so many seconds of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
         super().__init__()
         self.ends: list[float] = []
+        self._seconds = seconds
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.ends.append(time.perf_counter())
+        if self.ends[-1] - self.ends[0] > self._seconds:
+            self.model.stop_training = True
 
 
 def train_in_a_loop(
@@ -148,6 +151,7 @@ def main() -> None:
     parser.add_argument("kind", choices=("dense", "fit", "mixed", "loop", *NETWORKS))
     parser.add_argument("--megabytes", type=int, default=80)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of a `fit`, at the most")
     parser.add_argument("--limit", type=int, help="megabytes that TensorFlow may have of the GPU")
     options = parser.parse_args()
     if options.limit:
@@ -157,7 +161,7 @@ def main() -> None:
         keras.mixed_precision.set_global_policy("mixed_float16")
     network = NETWORKS.get(options.kind, convolutions)
     model, x = dense(options.megabytes) if options.kind == "dense" else network()
-    clock = Clock()
+    clock = Clock(options.seconds)
     losses: list[float] = []
     if options.kind in ("loop", "jit"):
         train_in_a_loop(model, x, options.steps, jit_compile=options.kind == "jit")

@@ -31,3 +31,10 @@ def test_a_copy_beside_the_steps_costs_them_no_more_than_it_takes() -> None:
 def test_a_copy_that_reaches_into_the_updates_costs_fresh_memory_too() -> None:
     assert most_lost_beside(200_000_000, 0.06, 0.06) == pytest.approx(0.265)
     assert most_lost_beside(9_000, 0.001, 0.0005) == pytest.approx(0.006, abs=1e-4)
+
+
+@pytest.mark.parametrize("copy_seconds", [0.0, 0.01, 10.0])
+@pytest.mark.parametrize("size_bytes", [1, LARGE_BYTES])
+def test_on_a_gpu_its_free_memory_decides(size_bytes: int, copy_seconds: float) -> None:
+    assert is_copied_before(size_bytes, copy_seconds, 1.0, size_bytes - 1)
+    assert not is_copied_before(size_bytes, copy_seconds, 1.0, size_bytes)

@@ -19,7 +19,7 @@ from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
 from pitstop.record import Frozen
-from pitstop.snapshot.arena import Arena, ArenaPlan, write_slot
+from pitstop.snapshot.arena import Arena, ArenaPlan, DeviceBytes, write_slot
 from pitstop.store.image import Image, plan_image
 
 LARGE_BYTES = 64 << 20
@@ -204,14 +204,21 @@ class Copier:
         return arena
 
 
-def is_copied_before(size_bytes: int, copy_seconds: float, step_seconds: float) -> bool:
+def is_copied_before(
+    size_bytes: int, copy_seconds: float, step_seconds: float, room_bytes: int | None = None
+) -> bool:
     """Whether the training waits for the copy of a state; times are 0 while they are not known.
+
+    Where it is on a GPU, `room_bytes` decides: the old values need memory until they are copied,
+    which must not be the memory of the step.
 
     Beside the next step, TensorFlow gives each variable that it updates a new buffer while the old
     one is held.  So the copy must be over before the updates, which come last in a step: else the
     page faults of the fresh memory cost several times the copy (0.8 GB: 90 to 650 ms against 40).
     Before the step, several threads copy at the speed of memory.
     """
+    if room_bytes is not None:
+        return size_bytes > room_bytes
     fits_beside = 0 < copy_seconds <= BESIDE_SHARE * step_seconds
     return size_bytes >= LARGE_BYTES and not fits_beside
 
@@ -228,11 +235,13 @@ def most_lost_beside(size_bytes: int, copy_seconds: float, step_seconds: float) 
     return _AWAKENING_SECONDS + copy_seconds + fresh_seconds
 
 
-def _in_order(tensors: list[HeldTensor], image: Image) -> Iterator[memoryview]:
+def _in_order(tensors: list[HeldTensor], image: Image) -> Iterator[memoryview | DeviceBytes]:
     held = {tensor.spec.name: tensor for tensor in tensors}
     tensors.clear()
     for place in image.placements:
-        yield held.pop(place.spec.name).read()
+        tensor = held.pop(place.spec.name)
+        yield tensor.on_device or tensor.read()
+        del tensor
 
 
 _MOST_SECONDS = 120.0

@@ -59,7 +59,7 @@ def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
     }
     same = {tensor.spec.name: tensor for tensor in outcome.tensors}
     others = tuple(
-        HeldTensor(replace(each.spec, name=_PREFIX + each.spec.name), each.read)
+        replace(each, spec=replace(each.spec, name=_PREFIX + each.spec.name))
         for each in last.tensors
         if not _is_same(each, same.get(each.spec.name))
     )

@@ -231,8 +231,10 @@ class Snapshots:
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
         step_seconds = self._beacon.progress().step_seconds
-        waits = is_copied_before(cut.size_bytes, self._copier.copy_seconds, step_seconds)
-        if waits and not durable and self._copier.makes_room(cut.size_bytes):
+        copy_seconds = self._copier.copy_seconds
+        waits = is_copied_before(cut.size_bytes, copy_seconds, step_seconds, cut.room_bytes)
+        is_large = cut.size_bytes >= copier.LARGE_BYTES
+        if is_large and not durable and self._copier.makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
         cut = cut.told(name=name) if name else cut

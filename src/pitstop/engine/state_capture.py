@@ -8,6 +8,7 @@ from typing import Any, Self
 from pitstop.cluster.spec import members
 from pitstop.engine.lockstep import Lockstep
 from pitstop.record import Frozen
+from pitstop.snapshot.arena import DeviceBytes
 from pitstop.store.image import TensorSpec
 
 
@@ -51,10 +52,14 @@ class Position(Frozen):
 
 
 class HeldTensor(Frozen):
-    """A value that cannot change any more; its bytes are read later, maybe from another thread."""
+    """A value that cannot change any more; its bytes are read later, maybe from another thread.
+
+    `on_device`: the same bytes, to be copied without reading them first; None where they are here.
+    """
 
     spec: TensorSpec
     read: Callable[[], memoryview]
+    on_device: DeviceBytes | None = None
 
     @classmethod
     def of_array(cls, name: str, array: Any) -> Self:
@@ -67,19 +72,21 @@ class HeldTensor(Frozen):
 
     def read_now(self) -> Self:
         data = self.read()
-        return replace(self, read=lambda: data)
+        return replace(self, read=lambda: data, on_device=None)
 
 
 class StateCapture(Frozen):
     """Everything that a resume needs, held but not copied yet.
 
     `state` is a JSON object; it repeats the position, so that a snapshot
-    explains itself.
+    explains itself.  `room_bytes`: the most that may be held beside a step where values are on
+    a GPU; None where none is.
     """
 
     position: Position
     tensors: tuple[HeldTensor, ...]
     state: dict[str, Any]
+    room_bytes: int | None = None
 
     def read_now(self) -> Self:
         """The same, with values that have come from where they are; a later read finds others."""

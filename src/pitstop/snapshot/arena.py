@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol, Self
 
 from pitstop.record import Frozen
 from pitstop.store.filesystem import read_fully
@@ -29,6 +30,17 @@ HEAD_BYTES = mmap.PAGESIZE
 _MAGIC = b"PITSLOT1"
 _HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc32
 _PIECE_BYTES = 8 << 20
+
+
+class DeviceBytes(Protocol):
+    """Bytes that are in the memory of a device; a slice of them has the same form."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Self: ...
+
+    def copy_to(self, target: memoryview) -> None:
+        """Fills a target of the same size."""
 
 
 class SlotHead(Frozen):
@@ -74,7 +86,7 @@ def write_slot(
     sequence: int,
     step: int,
     image: Image,
-    tensors: Iterable[memoryview],
+    tensors: Iterable[memoryview | DeviceBytes],
     state: bytes,
     threads: int = 1,
 ) -> SlotHead:
@@ -92,27 +104,39 @@ def write_slot(
     return head
 
 
-def _store_all(view: memoryview, parts: Iterable[tuple[int, memoryview]], threads: int) -> None:
+_Part = tuple[int, memoryview | DeviceBytes]  # and where it begins in the slot
+
+
+def _store_all(view: memoryview, parts: Iterable[_Part], threads: int) -> None:
     if threads == 1:
-        for offset_bytes, data in parts:
-            _store(view, offset_bytes, data)
-            del data
+        for part in parts:
+            _store_part(view, *part)
+            del part
         return
-    pieces = [
-        (offset_bytes + start, data[start : start + _PIECE_BYTES])
-        for offset_bytes, data in parts
-        for start in range(0, len(data), _PIECE_BYTES)
-    ]
+    pieces = [piece for part in parts for piece in _pieces(*part)]
     with ThreadPoolExecutor(threads, "pitstop-copy") as pool:
         # Consumed for the exceptions; the order does not matter.
         list(pool.map(lambda piece: _store(view, *piece), pieces))
 
 
-def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> None:
+def _store_part(view: memoryview, offset_bytes: int, data: memoryview | DeviceBytes) -> None:
+    for piece in _pieces(offset_bytes, data):
+        _store(view, *piece)
+
+
+def _pieces(offset_bytes: int, data: memoryview | DeviceBytes) -> Iterator[_Part]:
+    for start in range(0, len(data), _PIECE_BYTES):
+        yield offset_bytes + start, data[start : start + _PIECE_BYTES]
+
+
+def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview | DeviceBytes) -> None:
     # numpy copies large buffers without holding the interpreter's lock;
     # assignment to a memoryview slice would hold it for the whole copy.
-    if len(data) < 1 << 14:
-        view[offset_bytes : offset_bytes + len(data)] = data
+    end_bytes = offset_bytes + len(data)
+    if not isinstance(data, (bytes, memoryview)):
+        data.copy_to(view[offset_bytes:end_bytes])
+    elif len(data) < 1 << 14:
+        view[offset_bytes:end_bytes] = data
     else:
         import numpy as np
 

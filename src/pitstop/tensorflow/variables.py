@@ -23,6 +23,7 @@ from pitstop.engine.variable_match import PresentVariable, SavedVariable, Variab
 from pitstop.record import Frozen, build
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
+from pitstop.tensorflow.gpu_reads import gpu_value
 from pitstop.tensorflow.naming import Naming
 
 
@@ -328,7 +329,7 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
     if code is None:
         # safetensors has no code for it: its bytes are kept as they are.
         code, shape = "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,)
-    return HeldTensor(TensorSpec(name, code, shape), read)
+    return HeldTensor(TensorSpec(name, code, shape), read, gpu_value(value, read))
 
 
 def check_fits(item: SavedVariable, variable: Any) -> None:
