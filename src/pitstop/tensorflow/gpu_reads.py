@@ -135,8 +135,10 @@ def gpu_value(tensor: Any, read: Callable[[], memoryview]) -> GpuValue | None:
     `read`: all of its bytes, by TensorFlow.
     """
     asked = driver()
+    if asked is None:
+        return None
     size_bytes = tensor.shape.num_elements() * tensor.dtype.size
-    if asked is None or size_bytes < LEAST_BYTES:
+    if size_bytes < LEAST_BYTES:
         return None
     try:
         capsule = tf.experimental.dlpack.to_dlpack(tensor)
