@@ -171,6 +171,17 @@ def test_no_trainer_begins_before_all_know_what_they_hold(
     assert [run.kinds() for run in runs] == [[GangFormed], [GangFormed]]
 
 
+def test_a_leader_that_is_the_last_to_know_goes_on_at_once(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    """Nothing wakes it for an order that it gives to itself."""
+    runs[1].loads.ready = True
+    turn(runs)
+    runs[0].loads.ready = True
+    turn(runs[:1], count=1)
+    assert runs[0].loads.agreed_on == ("", "a-2")
+
+
 def test_the_stop_word_is_raised_when_all_hold(runs: tuple[MemberRun, MemberRun]) -> None:
     formed(runs)
     runs[1].perform(runs[1].part.recorded(StopRequested("signal", "graceful", signal="SIGTERM")))

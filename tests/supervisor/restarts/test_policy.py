@@ -11,6 +11,7 @@ from pitstop.durations import LONGEST_SECONDS
 from pitstop.supervisor.restarts.restarts import (
     BRAKE,
     HANG,
+    MEMBER,
     AttemptFailure,
     Decision,
     RestartPolicy,
@@ -64,6 +65,7 @@ def test_what_may_pass_is_retried_after_a_wait(cause: str) -> None:
 
 def test_what_waits_for_nobody_is_retried_at_once_where_steps_were_made() -> None:
     assert _after((KILLED, 5)).wait_seconds == 0.0
+    assert _after((MEMBER, 5)).wait_seconds == 0.0
     assert _after((KILLED, 5), (CRASHED, 6)).wait_seconds == 0.0
     assert _after((KILLED, 5), (CRASHED, 5)).wait_seconds == pytest.approx(1.5)
     assert _after(("network_or_download_failure", 5)).wait_seconds == pytest.approx(0.75)

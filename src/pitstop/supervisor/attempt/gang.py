@@ -148,9 +148,11 @@ class GangPart:
         if leads:
             leads.gang.tick(now, self._progress())
         yield from self._wait(now)
+        self._tell_verdict()
         for order in self._cluster.orders():
             yield from self._obey(order)
-        self._tell_verdict()
+            # The leader's own answer may be the last, and then it tells itself what follows.
+            self._tell_verdict()
         self._tell_place()
 
     def recorded(self, event: events.Event) -> Iterator[Occurrence]:

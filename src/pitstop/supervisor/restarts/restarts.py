@@ -48,7 +48,7 @@ BRAKE: Mapping[str, int] = {
     HANG: _TWICE,
     "unknown": _TWICE,
 }
-_AT_ONCE = frozenset({"killed_from_outside", "host_oom_killed", "native_crash", HANG})
+_AT_ONCE = frozenset({"killed_from_outside", "host_oom_killed", "native_crash", HANG, MEMBER})
 """After the first such failure in a row, the next attempt starts without a wait."""
 
 CauseOf = Callable[[Path], str]  # the cause that ended the last attempt of the run in a folder
