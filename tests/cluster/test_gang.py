@@ -85,7 +85,7 @@ def test_a_commit_is_said_again_until_it_is_confirmed() -> None:
 
 
 def test_orders_to_thousands_are_not_said_again_before_they_can_have_answered() -> None:
-    tasks = [Task("worker", index) for index in range(2000)]
+    tasks = [Task("worker", index) for index in range(4000)]
     leader = GangLeader(frozenset(tasks), W0, lambda: "g1")
     for message in (Muster(1), ResumeAnswer(1, verified=True)):
         for task in tasks:
@@ -240,3 +240,15 @@ def test_the_level_of_one_is_that_of_all() -> None:
     formed(leader)
     told = leader.hear(W1, LevelReport("the script sets no seed"))
     assert told == [(W0, LevelReport("worker 1: the script sets no seed"))]
+    assert leader.hear(W0, LevelReport("the script sets no seed")) == []
+    leader.lost(W1, "silent")
+    formed(leader, attempt=2)
+    assert len(leader.hear(W0, LevelReport("again"))) == 1
+
+
+def test_a_task_that_does_not_train_has_no_part_in_a_gang() -> None:
+    leader = new_leader()
+    evaluator = Task("evaluator", 0)
+    assert leader.hear(evaluator, Muster(1, ["g0-9:0:5:"], ["exact"])) == []
+    assert formed(leader) == "g1"
+    assert leader.hear(evaluator, Muster(1)) == []

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitstop.cluster import resume_agreement
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
 from pitstop.cluster.resume_agreement import ANEW, ResumeAgreement, mark_of
 from pitstop.cluster.spec import Task
+from tests.cluster.resume_simulation import ResumeSimulation
+from tests.cluster.simulated_network import Conditions
 
 W0, W1 = Task("worker", 0), Task("worker", 1)
-MEMBERS = frozenset({W0, W1})
+
+
+def begun() -> ResumeAgreement:
+    return ResumeAgreement([W0, W1], W0, "g2-2")
 
 
 def muster(*steps: int, gang: str = "g1-2", attempt: int = 2, level: str = "exact") -> Muster:
@@ -24,17 +28,16 @@ def muster(*steps: int, gang: str = "g1-2", attempt: int = 2, level: str = "exac
 
 def agreed(leader: Muster, other: Muster, damaged: frozenset[str] = frozenset()) -> ResumeAgreement:
     """The agreement after all have said what they hold, and have read what was proposed."""
-    agreement = ResumeAgreement(MEMBERS, W0, "g2-2")
-    agreement, words = resume_agreement.mustered(agreement, W0, leader)
-    assert words == ()
-    agreement, words = resume_agreement.mustered(agreement, W1, other)
+    agreement = begun()
+    assert agreement.mustered(W0, leader) == ()
+    words = agreement.mustered(W1, other)
     while agreement.outcome is None:
         [order] = {order for _, order in words}
         assert isinstance(order, ResumeProposal)
         assert [task for task, _ in words] == [W0, W1]
         for task in (W0, W1):
             answer = ResumeAnswer(order.proposal, order.mark not in damaged)
-            agreement, words = resume_agreement.verified(agreement, task, answer)
+            words = agreement.verified(task, answer)
             if not answer.verified:
                 break
     return agreement
@@ -105,24 +108,44 @@ def test_members_that_did_not_train_together_are_refused(other: Muster, reason: 
 
 
 def test_a_member_that_asks_again_hears_the_same() -> None:
-    agreement = ResumeAgreement(MEMBERS, W0, "g2-2")
-    agreement, _ = resume_agreement.mustered(agreement, W0, muster(100))
-    agreement, words = resume_agreement.mustered(agreement, W1, muster(100))
-    same, again = resume_agreement.mustered(agreement, W1, muster(100))
-    assert again == (words[1],)
-    assert same == agreement
+    agreement = begun()
+    agreement.mustered(W0, muster(100))
+    words = agreement.mustered(W1, muster(100))
+    assert agreement.mustered(W1, muster(100)) == (words[1],)
     done = agreed(muster(100), muster(100))
-    assert resume_agreement.mustered(done, W1, muster(100)) == (done, ((W1, done.outcome),))
+    assert done.mustered(W1, muster(100)) == ((W1, done.outcome),)
 
 
 def test_an_answer_to_an_earlier_proposal_counts_for_nothing() -> None:
-    agreement = ResumeAgreement(MEMBERS, W0, "g2-2")
-    agreement, _ = resume_agreement.mustered(agreement, W0, muster(100, 80))
-    agreement, _ = resume_agreement.mustered(agreement, W1, muster(100, 80))
-    agreement, _ = resume_agreement.verified(agreement, W0, ResumeAnswer(1, verified=False))
-    assert agreement.proposal == 2
-    after, words = resume_agreement.verified(agreement, W1, ResumeAnswer(1, verified=True))
-    assert (after, words) == (agreement, ())
+    agreement = begun()
+    agreement.mustered(W0, muster(100, 80))
+    agreement.mustered(W1, muster(100, 80))
+    [(_, second), _] = agreement.verified(W0, ResumeAnswer(1, verified=False))
+    assert second == ResumeProposal(2, mark_of("g1-2", 0, 80, ""))
+    for task in (W0, W1):
+        assert agreement.verified(task, ResumeAnswer(1, verified=True)) == ()
+        assert agreement.outcome is None
+
+
+def test_an_answer_that_comes_twice_counts_once() -> None:
+    agreement = begun()
+    agreement.mustered(W0, muster(100))
+    agreement.mustered(W1, muster(100))
+    agreement.verified(W0, ResumeAnswer(1, verified=True))
+    assert agreement.verified(W0, ResumeAnswer(1, verified=True)) == ()
+    assert agreement.outcome is None
+    assert len(agreement.verified(W1, ResumeAnswer(1, verified=True))) == 2
+
+
+def test_one_that_begins_again_is_asked_again_with_all_others() -> None:
+    agreement = begun()
+    agreement.mustered(W0, muster(100))
+    agreement.mustered(W1, muster(100))
+    agreement.verified(W0, ResumeAnswer(1, verified=True))
+    again = agreement.mustered(W1, muster(100, attempt=3))
+    assert [task for task, _ in again] == [W0, W1]
+    assert agreement.verified(W1, ResumeAnswer(2, verified=True)) == ()
+    assert agreement.outcome is None
 
 
 @given(
@@ -136,3 +159,25 @@ def test_all_restore_one_state_that_each_holds(
     marks = frozenset(mark_of("g1-2", 0, step, "") for step in damaged)
     step = step_of(agreed(muster(*leader), muster(*other), marks))
     assert step == max({*leader} & {*other} - damaged, default=None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(2, 6),
+    seed=st.integers(0, 1 << 30),
+    loss=st.floats(0.0, 0.4),
+    chance_of_damage=st.sampled_from([0.0, 0.1, 0.5]),
+    crash=st.booleans(),
+)
+def test_all_begin_together_from_the_newest_whole_state_whatever_is_lost(
+    count: int, seed: int, loss: float, chance_of_damage: float, crash: bool
+) -> None:
+    conditions = Conditions(count, seed, loss, crash=crash)
+    simulation = ResumeSimulation(conditions, chance_of_damage=chance_of_damage)
+    simulation.run()
+    assert simulation.together is not None
+    gangs = {ready.gang: ready.mark for _, ready in simulation.begun}
+    for task, ready in simulation.begun:
+        assert ready.mark == gangs[ready.gang] == simulation.best()
+        held = {simulation.saved_at(step) for step in simulation.members[task].holds} | {ANEW}
+        assert ready.mark in held

@@ -10,7 +10,8 @@ from pitstop.cluster import stop_agreement
 from pitstop.cluster.messages import Commit, Hold, HoldAnswer
 from pitstop.cluster.spec import Task
 from pitstop.cluster.stop_agreement import CONFIRMS, HOLDS, ON_ITS_WAY, PASSED
-from tests.cluster.gang_simulation import REASON, Conditions, Simulation
+from tests.cluster.gang_simulation import REASON, Simulation
+from tests.cluster.simulated_network import Conditions
 
 W0, W1, W2 = (Task("worker", index) for index in range(3))
 

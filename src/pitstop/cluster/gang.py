@@ -16,7 +16,7 @@ from pitstop.record import Frozen
 
 _REPEAT_SECONDS = 1.0
 _LEAST_REPEAT_SECONDS = 0.03
-_MOST_REPEATED = 10_000  # orders that are repeated in a second, which the leader has time for
+_MOST_REPEATED = 20_000  # orders that are repeated in a second, which the leader has time for
 _FIRST_SNAPSHOT_SECONDS = 3.0
 _LEAST_SNAPSHOT_SECONDS = 10.0
 _COST_FACTOR = 50
@@ -44,6 +44,7 @@ class GangLeader:
 
     def __init__(self, members: frozenset[Task], leader: Task, new_name: Callable[[], str]) -> None:
         self._members = members
+        self._in_order = sorted(members)
         self._leader = leader
         self._new_name = new_name
         self._ended: dict[Task, int] = {}
@@ -53,12 +54,13 @@ class GangLeader:
         self._begin()
 
     def _begin(self) -> None:
-        self._resume = ResumeAgreement(self._members, self._leader, self._new_name())
+        self._resume = ResumeAgreement(self._in_order, self._leader, self._new_name())
         self._agreement: StopAgreement | None = None
         self._holders: defaultdict[str, set[Task]] = defaultdict(set)
         self._snapshot_at_seconds: float | None = None
         self._ordered_step: int | None = None
         self._settles_until_seconds = 0.0
+        self._is_doubted = False
 
     @property
     def stop_step(self) -> int | None:
@@ -75,8 +77,7 @@ class GangLeader:
             case messages.Muster():
                 return self._mustered(task, message)
             case messages.ResumeAnswer():
-                self._resume, words = resume_agreement.verified(self._resume, task, message)
-                return list(words)
+                return list(self._resume.verified(task, message))
             case messages.HoldAnswer() if self._agreement is not None:
                 return self._say(stop_agreement.answered(self._agreement, task, message))
             case messages.SaveProposal(name):
@@ -84,8 +85,7 @@ class GangLeader:
             case messages.SavedReport(mark):
                 return self._saved(task, mark)
             case messages.LevelReport(reason):
-                others = sorted(self._members - {task})
-                return [(each, messages.LevelReport(f"{task}: {reason}")) for each in others]
+                return self._doubted(task, reason)
             case messages.MemberDown(attempt, reason) if self._attempt_of(task) == attempt:
                 return self.lost(task, reason)
             case messages.MemberDown(attempt) if self._ended.get(task) == attempt and self._over:
@@ -143,17 +143,24 @@ class GangLeader:
         return agreement.orders(agreement.awaited)
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
-        if muster.attempt <= self._ended.get(task, 0):
+        if task not in self._members or muster.attempt <= self._ended.get(task, 0):
             return []
         orders: Orders = []
         if self._resume.outcome is not None and self._attempt_of(task) != muster.attempt:
             orders = self.lost(task, "its training has started again")
-        self._resume, words = resume_agreement.mustered(self._resume, task, muster)
-        return [*orders, *words]
+        return [*orders, *self._resume.mustered(task, muster)]
 
     def _attempt_of(self, task: Task) -> int:
         muster = self._resume.musters.get(task)
         return muster.attempt if muster is not None else 0
+
+    def _doubted(self, task: Task, reason: str) -> Orders:
+        """The others are told once: all members of one script may find the same."""
+        if self._is_doubted:
+            return []
+        self._is_doubted = True
+        report = messages.LevelReport(f"{task}: {reason}")
+        return [(each, report) for each in self._in_order if each != task]
 
     def forget(self, task: Task) -> None:
         """Another process is this member from now on; its attempts are counted anew."""
@@ -168,7 +175,7 @@ class GangLeader:
         agreement = self._agreement
         if agreement and agreement.saves and resume_agreement.step_of(mark) >= agreement.step:
             self._agreement = None
-        return [(each, messages.Settled(mark)) for each in sorted(self._members)]
+        return [(each, messages.Settled(mark)) for each in self._in_order]
 
     def _snapshot(self, now_seconds: float, progress: LeaderProgress) -> Orders:
         agreement = self._agreement
@@ -194,4 +201,4 @@ class GangLeader:
         self._ordered_step = progress.entering + 1 + ahead
         self._settles_until_seconds = settled_seconds
         order = messages.SnapshotOrder(self._ordered_step)
-        return [(each, order) for each in sorted(self._members)]
+        return [(each, order) for each in self._in_order]

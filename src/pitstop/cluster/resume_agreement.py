@@ -1,4 +1,4 @@
-"""The one state that all members of a gang go on from, and the states that each holds.  Pure.
+"""The one state that all members of a gang go on from, and the states that each holds.  No I/O.
 
 Each member says which states it holds, newest first (`Muster`).  When all have, the leader
 proposes the newest of its own that all the others hold too, and each reads every byte of it.  Where
@@ -8,8 +8,8 @@ A state is known by its mark: the gang that it was saved in, and the step.  Two 
 same name, so that two states of one step, which differ, are never taken for one another.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
 from pitstop.cluster.spec import Task
@@ -26,97 +26,94 @@ _STATE_OF = "the saved state of "
 Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # what is sent to whom
 
 
-class ResumeAgreement(Frozen):
-    """What the leader knows of the gang that begins; its own order of states counts."""
+class ResumeAgreement:
+    """What the leader knows of the gang that begins, and decides.  No I/O.
 
-    members: frozenset[Task]
-    leader: Task
-    name: str  # of the gang, unlike that of any other
-    musters: Mapping[Task, Muster] = field(default_factory=dict)  # of those that are there
-    proposal: int = 0  # number of the last proposal, 0 before the first; it names `mark`
-    mark: str = ANEW
-    damaged: frozenset[str] = frozenset()  # marks that one member could not read
-    verified: frozenset[Task] = frozenset()  # who has read what was proposed
-    outcome: GangReady | GangRefused | None = None  # what all were told at last, None before
+    `name`: of the gang, unlike that of any other.  `musters`: of the members that are there.
+    `outcome`: what all were told at last, None before.  Thousands of members say something each, so
+    nothing that grows with them is copied or looked through for one of them.
+    """
 
-    @property
-    def missing(self) -> frozenset[Task]:
-        return self.members - self.musters.keys()
+    def __init__(self, members: Sequence[Task], leader: Task, name: str) -> None:
+        self.name = name
+        self.musters: dict[Task, Muster] = {}
+        self.outcome: GangReady | GangRefused | None = None
+        self._members = members
+        self._leader = leader
+        self._missing = set(members)
+        self._proposal = ResumeProposal(0, ANEW)
+        self._unread: set[Task] = set()  # who has not read what is proposed
+        self._damaged: set[str] = set()  # marks that one member could not read
 
+    def mustered(self, task: Task, muster: Muster) -> Words:
+        if self.outcome is not None:
+            return ((task, self.outcome),)
+        before = self.musters.get(task)
+        if self._unread and before is not None and before.attempt == muster.attempt:
+            return ((task, self._proposal),)
+        self.musters[task] = muster
+        self._missing.discard(task)
+        if self._missing:
+            return ()
+        if problem := self._problem():
+            return self._told_all(GangRefused(problem))
+        return self._proposed()
 
-def mustered(
-    agreement: ResumeAgreement, task: Task, muster: Muster
-) -> tuple[ResumeAgreement, Words]:
-    if agreement.outcome is not None:
-        return agreement, ((task, agreement.outcome),)
-    before = agreement.musters.get(task)
-    known = replace(agreement, musters={**agreement.musters, task: muster})
-    if known.missing:
-        return known, ()
-    if agreement.proposal and before is not None and before.attempt == muster.attempt:
-        return known, ((task, ResumeProposal(known.proposal, known.mark)),)
-    if problem := _problem(known):
-        return _told_all(known, GangRefused(problem))
-    return _proposed(known)
+    def verified(self, task: Task, answer: ResumeAnswer) -> Words:
+        if answer.proposal != self._proposal.proposal or task not in self._unread:
+            return ()
+        if not answer.verified:
+            self._damaged.add(self._proposal.mark)
+            return self._proposed()
+        self._unread.remove(task)
+        if self._unread:
+            return ()
+        return self._told_all(GangReady(self.name, self._proposal.mark, self._doubt()))
 
+    def _proposed(self) -> Words:
+        """The newest of the leader's own states that all the others hold too, else none."""
+        held = (set(muster.marks) for muster in self.musters.values())
+        whole = set.intersection(*held) - self._damaged
+        usable = (mark for mark in self.musters[self._leader].marks if mark in whole)
+        self._proposal = ResumeProposal(self._proposal.proposal + 1, next(usable, ANEW))
+        self._unread = set(self._members)
+        return tuple((task, self._proposal) for task in self._members)
 
-def verified(
-    agreement: ResumeAgreement, task: Task, answer: ResumeAnswer
-) -> tuple[ResumeAgreement, Words]:
-    if agreement.outcome is not None or answer.proposal != agreement.proposal:
-        return agreement, ()
-    if not answer.verified:
-        return _proposed(replace(agreement, damaged=agreement.damaged | {agreement.mark}))
-    known = replace(agreement, verified=agreement.verified | {task})
-    if known.verified != known.members:
-        return known, ()
-    return _told_all(known, GangReady(known.name, known.mark, _doubt(known)))
+    def _told_all(self, outcome: GangReady | GangRefused) -> Words:
+        self.outcome = outcome
+        self._unread.clear()
+        return tuple((task, outcome) for task in self._members)
 
-
-def _proposed(agreement: ResumeAgreement) -> tuple[ResumeAgreement, Words]:
-    held = [set(muster.marks) for muster in agreement.musters.values()]
-    whole = set.intersection(*held) - agreement.damaged
-    usable = (mark for mark in agreement.musters[agreement.leader].marks if mark in whole)
-    mark, number = next(usable, ANEW), agreement.proposal + 1
-    following = replace(agreement, proposal=number, mark=mark, verified=frozenset())
-    order = ResumeProposal(number, mark)
-    return following, tuple((task, order) for task in sorted(agreement.members))
-
-
-def _told_all(
-    agreement: ResumeAgreement, outcome: GangReady | GangRefused
-) -> tuple[ResumeAgreement, Words]:
-    told = tuple((task, outcome) for task in sorted(agreement.members))
-    return replace(agreement, outcome=outcome), told
-
-
-def _problem(agreement: ResumeAgreement) -> str:
-    """Why the members may not go on; empty where they may."""
-    musters = sorted(agreement.musters.items())
-    for task, muster in musters:
-        if muster.strays:
-            return f"{task} has a state that was not saved together with the other members"
-    gangs = {gang for _, muster in musters for gang in map(gang_of, muster.marks)}
-    present = len(agreement.members)
-    for size in sorted({size_of(gang) for gang in gangs} - {present}):
-        return f"{size} members saved their states together, but now there are {present}"
-    for task, muster in musters:
-        if unknown := gangs - set(muster.gangs):
-            other = next(t for t, m in musters if unknown & set(map(gang_of, m.marks)))
-            return f"{task} did not take part in the training of {other}: it uses another folder"
-    return ""
-
-
-def _doubt(agreement: ResumeAgreement) -> str:
-    if agreement.mark == ANEW:
+    def _problem(self) -> str:
+        """Why the members may not go on; empty where they may."""
+        musters = [(task, self.musters[task]) for task in self._members]
+        for task, muster in musters:
+            if muster.strays:
+                return f"{task} has a state that was not saved together with the other members"
+        gangs = {gang for _, muster in musters for gang in map(gang_of, muster.marks)}
+        present = len(musters)
+        for size in sorted({size_of(gang) for gang in gangs} - {present}):
+            return f"{size} members saved their states together, but now there are {present}"
+        for task, muster in musters:
+            if unknown := gangs - set(muster.gangs):
+                other = next(t for t, m in musters if unknown & set(map(gang_of, m.marks)))
+                return (
+                    f"{task} did not take part in the training of {other}: it uses another folder"
+                )
         return ""
-    for task, muster in sorted(agreement.musters.items()):
-        if muster.levels[muster.marks.index(agreement.mark)] not in _EXACT:
-            if muster.doubt.startswith(_STATE_OF):
-                return muster.doubt
-            reason = f": {muster.doubt}" if muster.doubt else ""
-            return f"{_STATE_OF}{task} is not exact{reason}"
-    return ""
+
+    def _doubt(self) -> str:
+        mark = self._proposal.mark
+        if mark == ANEW:
+            return ""
+        for task in self._members:
+            muster = self.musters[task]
+            if muster.levels[muster.marks.index(mark)] not in _EXACT:
+                if muster.doubt.startswith(_STATE_OF):
+                    return muster.doubt
+                reason = f": {muster.doubt}" if muster.doubt else ""
+                return f"{_STATE_OF}{task} is not exact{reason}"
+        return ""
 
 
 def mark_of(gang: str, fit: int, step: int, milestone: str) -> str:
