@@ -39,6 +39,8 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop",
         "pitstop.inject",
         "pitstop.engine",
+        "pitstop.engine.hooking",
+        "pitstop.engine.exit_calls",
         "pitstop.engine.path_record",
         "pitstop.engine.file_access",
         "pitstop.engine.audit_events",
@@ -50,7 +52,6 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.engine.rewritten_files",
         "pitstop.engine.earlier_files",
         "pitstop.engine.library_imports",
-        "pitstop.engine.hooking",
         "pitstop.engine.outside",
         "pitstop.inject.autoload",
     ]

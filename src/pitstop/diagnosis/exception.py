@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import linecache
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -134,6 +135,13 @@ def frames_in(lines: Iterable[str]) -> tuple[Frame, ...]:
     )
 
 
+def with_own_code(frame: Frame) -> Frame:
+    """The frame with its source line if it is Pitstop's, which a dump of stacks leaves out."""
+    if not _OURS.search(frame.posix_path):
+        return frame
+    return replace(frame, code=linecache.getline(frame.file, frame.line).strip())
+
+
 def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
     own = [frame for frame in frames if not frame.is_library] or list(frames)
     return own[-1] if own else None
@@ -194,11 +202,15 @@ def from_event(event: ExceptionRaised) -> Raised:
     )
 
 
-def frame_of_ours(raised: Raised) -> Frame | None:
-    """Pitstop's frame that raised the exception, also through the standard library; else None."""
+def raised_by_ours(raised: Raised) -> Frame | None:
     if raised.module.partition(".")[0] == "pitstop":
         return None  # meant for the user, and says what to do
-    others = (each for each in reversed(raised.frames) if not _STANDARD.search(each.posix_path))
+    return frame_of_ours(raised.frames)
+
+
+def frame_of_ours(frames: tuple[Frame, ...]) -> Frame | None:
+    """Pitstop's frame that failed, also through the standard library; else None."""
+    others = (each for each in reversed(frames) if not _STANDARD.search(each.posix_path))
     inner = next(others, None)
     is_ours = inner is not None and bool(_OURS.search(inner.posix_path))
     return inner if is_ours and inner and not _PASSES_ON.search(inner.code) else None

@@ -19,6 +19,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from pitstop import events
+from pitstop.engine import exit_calls
 from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
@@ -29,7 +30,6 @@ from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
 _CALLBACK = "_pitstop_callback"  # attribute of an exception that came out of one
-_CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 CallbackOf = Callable[[FrameType], str]
 """Gives the class of the callback that runs in a frame; empty where none does."""
 
@@ -53,8 +53,7 @@ class ExitWatch:
         self._thread_hook = threading.excepthook
 
     def install(self) -> None:
-        for module, name in _CALLS:
-            hook(module, name, functools.partial(self._exit, f"{module.__name__}.{name}"))
+        exit_calls.tell(self._tell)
         for name in _QUITTERS:
             quitter = type(getattr(builtins, name, None))
             if quitter.__module__ == "_sitebuiltins":
@@ -76,10 +75,6 @@ class ExitWatch:
     def _raise_signal(self, original: Callable[[int], None], number: int) -> None:
         self._on_kill(events.SIGNALLING[2], (self._pid, number), None)
         original(number)
-
-    def _exit(self, how: str, original: Original, /, *arguments: Any, **named: Any) -> Any:
-        self._tell(how, next(iter((*arguments, *named.values())), None))
-        return original(*arguments, **named)
 
     def _quit(self, original: Original, quitter: Any, code: Any = None) -> None:
         self._tell(quitter.name, code)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pitstop.engine import path_record
+from pitstop.engine import exit_calls, path_record
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
@@ -244,6 +244,7 @@ def _callback_of(frame: FrameType) -> str:
 def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = None) -> None:
     """Waits for TensorFlow and Keras in this process, and for other modules."""
     IMPORTS.begin()
+    exit_calls.watch()
     autoload = _Autoload(socket_path)
     atexit.register(autoload.end)
     calls: dict[str, Callable[[], None]] = dict(also or {})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pitstop.diagnosis import CauseId, Evidence
+from pitstop.diagnosis import CauseId, Evidence, exception
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     LIMITS,
@@ -150,6 +151,30 @@ def test_the_line_that_called_a_library_is_named_too() -> None:
     output = SEGV.replace('  File "train.py"', f'{frames}  File "train.py"')
     summary = finding_of(failed(killed("SIGSEGV"), output=output)).summary
     assert "5 in string_at(), called by train.py:9 in crash()" in summary
+
+
+OURS = Path(exception.__file__).parents[1]
+
+
+def _dump(file: Path, word: str, function: str) -> str:
+    line = next(at for at, text in enumerate(file.read_text().splitlines(), 1) if word in text)
+    return SEGV.replace(
+        '  File "train.py"', f'  File "{file}", line {line} in {function}\n  File "train.py"'
+    )
+
+
+def test_a_crash_of_ours_is_not_told_as_the_script_s() -> None:
+    output = _dump(OURS / "snapshot" / "arena.py", "import mmap", "write_slot")
+    finding = finding_of(failed(killed("SIGSEGV"), output=output))
+    assert "in Pitstop itself, at " in finding.summary
+    assert "train.py" not in finding.summary
+    assert finding.advice[0] == exception.HOW_TO_REPORT
+
+
+def test_a_crash_below_a_call_that_we_hand_on_is_the_script_s() -> None:
+    output = _dump(OURS / "engine" / "exit_calls.py", "return original(", "_call")
+    finding = finding_of(failed(killed("SIGSEGV"), output=output))
+    assert "called by train.py:9 in crash()" in finding.summary
 
 
 def _of_kernel_log(**fields: Any) -> list[str]:

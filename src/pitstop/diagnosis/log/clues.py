@@ -219,7 +219,7 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         name = signal_told(raised)
         told = replace(base, weight=tables.Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
-    ours = exception.frame_of_ours(raised)
+    ours = exception.raised_by_ours(raised)
     if ours:
         headline = f"Pitstop itself failed: {raised.title}"
         return replace(base, cause="unknown", headline=headline, advice=(exception.HOW_TO_REPORT,))

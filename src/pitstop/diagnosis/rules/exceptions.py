@@ -60,7 +60,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
     skip = is_of_record and row.cause == "data_error"
     reports = raised.callback and row.cause == "network_or_download_failure"
-    own = () if exception.frame_of_ours(raised) else remedies(raised)
+    own = () if exception.raised_by_ours(raised) else remedies(raised)
     advice = (ADVICE["callback_survives"],) if reports else own or row.advice
     return Finding(
         row.cause or "unknown",
@@ -95,7 +95,7 @@ def _known_cause(raised: Raised) -> Raised | None:
 
 
 def _own_code(raised: Raised) -> Signature:
-    ours = exception.frame_of_ours(raised)
+    ours = exception.raised_by_ours(raised)
     if ours:
         return _plain("unknown", f"Pitstop itself failed, at {ours.place}", exception.HOW_TO_REPORT)
     where, name = raised.place, signal_told(raised)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pitstop.diagnosis import phrases, signatures
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.exception import Frame
+from pitstop.diagnosis.exception import HOW_TO_REPORT, Frame, frame_of_ours, with_own_code
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of
 from pitstop.diagnosis.signatures.tables import BY_NAME
@@ -107,16 +107,17 @@ def native_crash(evidence: Evidence) -> Finding | None:
     seen = _seen(evidence, name, said)
     if _is_stack_full(seen):
         return tell("stack_overflow", seen)
+    ours = frame_of_ours(frames)
     return tell(
         "native_crash",
         seen,
         confidence=_SENT if _was_sent(evidence) else None,
-        advice=_advice(name, has_frame=bool(frames)),
+        advice=(HOW_TO_REPORT,) if ours else _advice(name, has_frame=bool(frames)),
         missing=() if frames else ("the Python frame that crashed",),
         signal=name,
         did=crash.did,
         after=" after the training had ended" if has_trained else "",
-        where=f" in {', called by '.join(frames)}" if frames else "",
+        where=f" in Pitstop itself, at {ours.place}" if ours else _place(frames),
         said="" if not said or _FATAL.search(said) else f": {phrases.shorten(said)}",
     )
 
@@ -195,17 +196,22 @@ def _signal(evidence: Evidence) -> str:
     return signal_of(fatal["what"]) if fatal else ""
 
 
-def _crashed_in(evidence: Evidence) -> list[str]:
+def _crashed_in(evidence: Evidence) -> tuple[Frame, ...]:
+    """The Python frames of the thread that crashed, the outermost first."""
     # The thread that crashed comes first, or is marked "Current thread".
     fatal = _FATAL.search(evidence.output)
     text = evidence.output[fatal.end() :] if fatal else ""
     thread = text[max(0, text.find("Current thread")) :].strip().partition("\n\n")[0]
-    frames = [
+    found = [
         Frame(each["file"], int(each["line"]), each["function"]) for each in _FRAME.finditer(thread)
     ]
-    own = next((each for each in frames if not each.is_library), None)
-    named = dict.fromkeys(each for each in (*frames[:1], own) if each)
-    return [each.place for each in named]
+    return tuple(map(with_own_code, reversed(found)))
+
+
+def _place(frames: tuple[Frame, ...]) -> str:
+    own = next((each for each in reversed(frames) if not each.is_library), None)
+    named = dict.fromkeys(each for each in (*frames[-1:], own) if each)
+    return f" in {', called by '.join(each.place for each in named)}" if named else ""
 
 
 def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, ...]:
