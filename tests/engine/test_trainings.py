@@ -59,3 +59,23 @@ def test_what_is_trained_anew_is_not_left_out() -> None:
         changed = replace(each, program="new", settings={"loss": "mae"})
         trainings.match(changed)
         assert trainings.left_out(changed) == []
+
+
+def test_a_saved_training_is_awaited_from_its_own_place_on() -> None:
+    points = [
+        RestorePoint(f"{number:08d}", number, number, "", identity=Identity(ordinal=ordinal))
+        for number, ordinal in enumerate((0, 3))
+    ]
+    trainings = Trainings(points, Beacon.create())
+    awaits = [trainings.awaits]
+    trainings.claim(points[0])
+    for _ in range(4):
+        awaits.append(trainings.awaits)
+        trainings.count(())
+    trainings.claim(points[1])
+    assert [*awaits, trainings.awaits] == [True, False, False, False, True, False]
+
+
+def test_of_a_loop_it_is_not_known_when_it_comes() -> None:
+    loop = RestorePoint("00000003", 3, 0, "", is_loop=True)
+    assert Trainings([loop], Beacon.create()).awaits

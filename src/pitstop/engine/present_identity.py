@@ -48,6 +48,11 @@ def identity_of_present_call(seed: int | None) -> Identity:
     )
 
 
+def place_of_present_call() -> tuple[str, ...]:
+    """What `Identity.frames` says of the call."""
+    return tuple(map(_described, _users_of(_stack(sys._getframe(1)))))
+
+
 def held_by_callers() -> dict[str, str]:
     return site_of(_stack(sys._getframe(1))).names
 
@@ -125,13 +130,13 @@ def _targets(instructions: Sequence[dis.Instruction]) -> Iterator[str]:
 
 
 def names_on_stack() -> dict[str, Any]:
-    users = [each for each in _stack(sys._getframe(1)) if is_user_file(each.f_code.co_filename)]
+    users = _users_of(_stack(sys._getframe(1)))
     inner = [frame for frame in users if frame.f_code.co_flags & inspect.CO_OPTIMIZED]
     return {f"{place} {each.f_code.co_name}": _names(each) for place, each in enumerate(inner)}
 
 
 def site_of(stack: list[types.FrameType]) -> Identity:
-    users = [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
+    users = _users_of(stack)
     counters: list[str] = []
     arguments: list[str] = []
     values: list[str] = []
@@ -184,6 +189,10 @@ def _settings_in(value: Any) -> Any:
 def _stack(frame: types.FrameType) -> list[types.FrameType]:
     found = [each for each in frames_from(frame) if not is_own_file(each.f_code.co_filename)]
     return found[::-1]
+
+
+def _users_of(stack: list[types.FrameType]) -> list[types.FrameType]:
+    return [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
 
 
 def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) -> bool:

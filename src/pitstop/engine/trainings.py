@@ -73,6 +73,12 @@ class Trainings:
             if each.finished and each.fit < first and each.fit not in self._passed
         ]
 
+    @property
+    def awaits(self) -> bool:
+        """Whether the next call may be a saved training; later ones wait for their turn."""
+        is_near = any(each.identity.ordinal <= self.begun for each in self._open())
+        return is_near or self.has_loop
+
     def has_interrupted(self, identity: Identity) -> bool:
         """Whether a training that has not ended is no call of this process yet."""
         waiting = (each.identity for each in self._open() if not each.finished)

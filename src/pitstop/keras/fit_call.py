@@ -1,8 +1,9 @@
 """A call of `fit`: its arguments, and which value holds of settings that the user has changed."""
 
 import ast
+import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pitstop.engine.course import FIXED, Course
@@ -20,8 +21,13 @@ def defaults(model: Any) -> dict[str, Any]:
     return {name: each.default for name, each in _parameters(model).items()}
 
 
-def _parameters(model: Any) -> dict[str, inspect.Parameter]:
-    named = dict(inspect.signature(public(model).Model.fit).parameters)
+def _parameters(model: Any) -> Mapping[str, inspect.Parameter]:
+    return _parameters_of(public(model).Model.fit)
+
+
+@functools.lru_cache(maxsize=8)
+def _parameters_of(fit: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    named = dict(inspect.signature(fit).parameters)
     named.pop("self")
     return named
 

@@ -246,10 +246,13 @@ class FitRun:
         if iterator.num_batches:
             count = max(1, min(count, iterator.num_batches - at.step_in_epoch))
         at.count(count)
-        self.input.state.drawn += count
+        self.note_drawn(count)
         place = (at.step, at.fit, at.epoch)
         record = steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest)
         self.session.steps.record(record)
+
+    def note_drawn(self, count: int) -> None:
+        self.input.state.drawn += count
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
@@ -315,6 +318,18 @@ class FitRun:
         except Exception as error:  # noqa: BLE001
             self.session.snapshots.give_up(error)
             return None
+
+    @property
+    def iterator(self) -> Any:
+        return self.input.iterator
+
+    @property
+    def large_buffers(self) -> list[str]:
+        return [*self.input.large_buffers, *self.validation.large_buffers]
+
+    def settle(self) -> None:
+        """The last step has ended, and nothing of the input is ahead of it."""
+        self.input.settle()
 
     def outcome(self) -> StateCapture | None:
         cut = self.take(milestone="fit_end")

@@ -12,6 +12,7 @@ from pitstop.keras import bad_records, guarded_sequences, left_out, nan_trace, p
 from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
+from pitstop.keras.short_fits import ShortFit
 from pitstop.keras.training import Training
 from pitstop.link.settings import ENV_SMALL_BUFFERS
 from pitstop.tensorflow import pipeline
@@ -24,7 +25,10 @@ def enumerate_steps(
     """What `EpochIterator._enumerate_iterator` yields, with a boundary at each step."""
     run = training.run
     if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
-        yield from _training_steps(training, run, epoch_iterator)
+        if isinstance(run, ShortFit):
+            yield from _short_steps(run, epoch_iterator)
+        else:
+            yield from _training_steps(training, run, epoch_iterator)
         return
     if epoch_iterator._current_iterator is None:
         with fenced(spoils=True):
@@ -66,10 +70,24 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
     run.hold()
 
 
+def _short_steps(run: FitRun, source: Any) -> Iterator[Any]:
+    """Of an epoch over arrays; without the iterator that Keras makes at its end for nobody."""
+    source.data_adapter.on_epoch_begin()
+    source._current_iterator, source._steps_seen = iter(source._get_iterator()), 0
+    run.begin_steps()
+    stride = source.steps_per_execution
+    for step in range(0, source.num_batches, stride):
+        source._steps_seen += stride
+        yield private.step_item(step, step + stride - 1, source._current_iterator)
+        run.step_done()
+    run.steps_finished()
+    source.data_adapter.on_epoch_end()
+
+
 def _iterator_made(training: Training, source: Any, *_: Any, **__: Any) -> None:
     training.iterator_made(source)
     run = training.run
-    if run is not None and source is run.epoch_iterator:
+    if run is not None and source is run.epoch_iterator and not isinstance(run, ShortFit):
         guarded_sequences.guard(run.input.bad_records, source.data_adapter)
         if run.input.bad_records.is_refused:
             training.session.report(bad_records.NOT_SKIPPED)

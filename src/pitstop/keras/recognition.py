@@ -98,6 +98,11 @@ class Recognition:
             note_reader(arguments, beginning.index)
         return beginning
 
+    def begin_short(self, place: tuple[str, ...]) -> FitBeginning:
+        """One begins of which nothing is saved; nor is one waiting that it could be."""
+        self._session.trainings.count(place)
+        return FitBeginning(self._session.trainings.begin_another())
+
     def _begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
         trainings, settings = self._session.trainings, self._session.settings
         try:

@@ -40,6 +40,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
+from pitstop.keras.short_fits import ShortFit, ShortFits
 from pitstop.keras.training_input import end_at_exit
 from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
@@ -99,6 +100,7 @@ class Training:
         self._known_files: set[str] = set()  # complete ones, of pipelines of this process
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
+        self._short = ShortFits(session)
         if session.settings.batch_parts > 1:
             micro_batches.divide_steps(session)
 
@@ -158,7 +160,7 @@ class Training:
             if self.session.settings.stop_returns:
                 return private_of(run.model).end_fit_early(run.model, run.callbacks)
             if run.epoch_iterator is not None and not self.session.kernel:
-                end_at_exit(run.input.iterator)
+                end_at_exit(run.iterator)
             raise
         except BaseException as error:  # `sys.exit` and Ctrl-C too
             # In a kernel it ends the cell: no code catches it and trains on.
@@ -187,13 +189,17 @@ class Training:
             # The model may be older than the extension.
             names = private_of(model)
             REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
-        beginning = self._recognition.begin(model, arguments)
+        known = self._short.begins(model, arguments)
+        if known is not None:
+            beginning = self._recognition.begin_short(known.place)
+        else:
+            beginning = self._recognition.begin(model, arguments)
         if self.session.settings.export_to:
             # What it changes is not part of the training's identity.
             trainables.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step, beginning.step)
-        kind = FitOnWorkers if is_sent_to_workers(model) else FitRun
+        kind = ShortFit if known else FitOnWorkers if is_sent_to_workers(model) else FitRun
         run = kind(self.session, self._versions, model, beginning, step, arguments)
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
@@ -217,6 +223,7 @@ class Training:
         REWRITTEN.trains = True
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
+        self._short.has_begun(run, known)
 
     def _look_at_files(self, run: FitRun, left_since: float) -> None:
         data = (run.arguments.get(name) for name in ("x", "validation_data"))
@@ -263,8 +270,9 @@ class Training:
     @observing(spoils=True)
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
-        run.input.settle()
+        run.settle()
         self.session.snapshots.milestone(run.outcome)
+        self._short.ended(run)
         run.held = None
         epochs = int(history.params.get("epochs", 0))
         at = run.position
@@ -283,8 +291,8 @@ class Training:
         with fenced():
             epochs, steps = int(callbacks.params.get("epochs") or 0), run.epoch_iterator.num_batches
             self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
-            held = [*run.input.large_buffers, *run.validation.large_buffers]
-            self.session.report(FitStarted(run.position.fit, epochs, steps, run.data, held))
+            told = run.data, run.large_buffers
+            self.session.report(FitStarted(run.position.fit, epochs, steps, *told))
         if run.position.fit == 0 and self.session.settings.start_from:
             # In every attempt, also where the file is not read any more: variables are known by
             # the order of their creation.

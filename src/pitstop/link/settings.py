@@ -93,6 +93,13 @@ class Settings(Frozen):
         return self.find_nan_step > 0 or self.measure_from > 0
 
     @property
+    def saves_by_budget(self) -> bool:
+        """Whether what is saved, and when, follows from `overhead` alone; nothing is altered."""
+        asked = self.every_steps, self.every_seconds, self.keep_best, self.export_to
+        otherwise = self.skips_bad_records, self.altered, self.look_to_step, self.batch_parts > 1
+        return not any((*asked, *otherwise, self.last_step, self.looks_only))
+
+    @property
     def variables(self) -> dict[str, str]:
         """What the environment of the command needs for them."""
         # Read before the first op (tensorflow/core/util/determinism.cc).

@@ -1,6 +1,7 @@
 """When this process began, what the kernel says of another, and signals to others."""
 
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -70,8 +71,13 @@ def _start_of(fields: list[str]) -> int:
     return int(fields[_START_TIME_FIELD])
 
 
+@functools.lru_cache(maxsize=4)
+def _begun_ns(_pid: int) -> int:
+    return start_time_ticks() * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
 def age_ns() -> int:
-    begun_ns = start_time_ticks() * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    begun_ns = _begun_ns(os.getpid())  # a child has begun later
     return max(0, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - begun_ns)
 
 
