@@ -187,7 +187,8 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
         f"The script failed: {raised.title}",
         raised=raised,
         headed=traceback.headed,
-        survived=log.went_on_after(traceback.last, traceback.group),
+        survived=log.went_on_after(traceback.last, traceback.group)
+        or log.told_more_after(traceback.last),
     )
     names = frozenset[str]().union(*(each.names for each in traceback.chain))
     if "KeyboardInterrupt" in names:

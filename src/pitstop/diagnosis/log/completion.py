@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pitstop.diagnosis import signatures
 from pitstop.diagnosis.log.lines import Line
-from pitstop.diagnosis.log.progress import EPOCH, LOGGED, LogProgress, in_last_epoch
+from pitstop.diagnosis.log.progress import LOGGED, LogProgress, in_last_epoch
 from pitstop.diagnosis.wording import read_table
-from pitstop.record import Frozen
 
 _TABLE = read_table(Path(signatures.__file__).with_name("completed.toml"))
 
@@ -26,11 +25,7 @@ _BEGINS = re.compile(rf"^\W*{LOGGED}(?:{_TABLE['begins']})", re.IGNORECASE)
 _ROW = re.compile(r"[^:=]*?(?:[\s\[|]+-?(?:\d[\d.e+-]*|nan)[\],;|%]*)+\s*\]*$|[\W_]*$")
 """Of a table, or a line that separates: it says nothing of its own."""
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[-+]?\d+)?")
-_DRAWN = re.compile(r"%\||\[[=>]|[━█]")
 _NEARLY = 0.9
-_WORD = re.compile(r"[^\W\d]+|0")
-_MOST_COLUMNS = 3
-_ROUNDS = _ROUND, _VERY_ROUND = 10, 100
 _GOES_WRONG = re.compile(_TABLE["goes_wrong"], re.IGNORECASE)
 _RESULT = re.compile(
     r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
@@ -88,7 +83,7 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
         return None
     masked = [_form(line) for line in told]
-    if _counted_to_its_end(told, masked) or _is_below_a_full_bar(told, masked, progress):
+    if _is_whole(told, progress) or _is_below_a_full_bar(told, masked, progress):
         return told[-1]
     began = _began_at(progress)
     forms = [form if line.number >= began else "" for line, form in zip(told, masked, strict=True)]
@@ -127,6 +122,25 @@ def _goes_on(progress: Sequence[LogProgress]) -> bool:
     return bool(last and last.total and (last.done or 0) < _NEARLY * last.total)
 
 
+def _is_whole(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
+    """The last round that was announced has as many lines as the one before it."""
+    counted = [each for each in progress if each.count is not None]
+    if not counted or not (in_last_epoch(progress) or _is_as_set(told, counted)):
+        return False
+    begun = [b.number for a, b in itertools.pairwise(counted) if a.count != b.count]
+    before, last = begun[-2:] if len(begun) > 1 else (0, 0)
+    of_last = [line.text for line in told if line.number >= last]
+    is_whole = len(of_last) >= sum(before <= line.number < last for line in told)
+    return last > 0 and is_whole and not any(map(_GOES_WRONG.search, of_last))
+
+
+def _is_as_set(told: Sequence[Line], counted: Sequence[LogProgress]) -> bool:
+    """The last count is what the settings above the loop say; some count from 0."""
+    above = (line.text for line in told if line.number < counted[0].number)
+    totals = {int(each[1]) for text in above for each in _SETTING.finditer(text)}
+    return (counted[-1].count or 0) + (counted[0].count == 0) in totals
+
+
 def _is_below_a_full_bar(
     told: Sequence[Line], masked: Sequence[str], progress: Sequence[LogProgress]
 ) -> bool:
@@ -156,72 +170,3 @@ def _began_at(progress: Sequence[LogProgress]) -> int:
 
 def _form(line: Line) -> str:
     return _NUMBER.sub("0", line.text)
-
-
-class _Counter(Frozen):
-    """A number that grows by the same step in lines of one form."""
-
-    # `before`, `last`: places of the first lines of its last two rounds
-    before: int
-    last: int
-    is_round: bool
-    is_very_round: bool  # or at a total that is told
-
-
-def _counter_of(told: Sequence[Line], places: Sequence[int]) -> _Counter | None:
-    """The one in these lines of one form, if it is not before a total that is told."""
-    last = told[places[-1]].text
-    rows = [[each.rstrip(".,") for each in _NUMBER.findall(told[at].text)] for at in places]
-    for column in zip(*(row[:_MOST_COLUMNS] for row in rows), strict=False):
-        if not all(each.isdecimal() for each in column):
-            continue
-        new = [at for at in range(len(column)) if at == 0 or column[at] != column[at - 1]]
-        values = [int(column[at]) for at in new]
-        rises = [b - a for a, b in itertools.pairwise(values)]
-        again = max((at for at, rise in enumerate(rises, 1) if rise < 0), default=0)
-        steps = set(rises[again:][-_ROUND:])
-        if len(steps) != 1 or len(values) < _FEWEST_OF_A_LOOP or (again and not EPOCH.match(last)):
-            continue
-        step, value = steps.pop(), values[-1]
-        rounds = {value // step, value // step + (values[again] == 0)}
-        total = re.search(rf"(?<!\d){column[-1]} ?(?:/|of) ?(\d+)", last)
-        is_at_total = total is not None and int(total[1]) in (rounds if step == 1 else {value})
-        if is_at_total or (len(values) - again >= _ROUND and not total):
-            is_at_total |= bool({value, *rounds} & _totals_told(told[: places[0]]))
-            is_round, is_very = (any(each % n == 0 for each in rounds) for n in _ROUNDS)
-            starts = (places[new[-2]], places[new[-1]])
-            return _Counter(*starts, is_round or is_at_total, is_very or is_at_total)
-    return None
-
-
-def _totals_told(above: Sequence[Line]) -> set[int]:
-    """How far it is to count, as its settings say, which stand above the loop."""
-    return {int(each[1]) for line in above for each in _SETTING.finditer(line.text)}
-
-
-def _counted_to_its_end(told: Sequence[Line], masked: Sequence[str]) -> bool:
-    """The last counter came to its total or a round number, its round is whole, and the rest new.
-
-    Below a very round number nothing need follow.
-    """
-    places: dict[str, list[int]] = {}
-    forms = [" ".join(_WORD.findall(each)) for each in masked]
-    for at, form in enumerate(forms):
-        places.setdefault(form, []).append(at)
-    often = (each for each in places.values() if len(each) >= _FEWEST_OF_A_LOOP)
-    found = max(
-        filter(None, (_counter_of(told, each) for each in often)),
-        key=lambda each: each.last,
-        default=None,
-    )
-    if not found:
-        return False
-    new = max(at for at, form in enumerate(forms) if places[form][0] < found.last) + 1
-    below = [line.text for line in told[new:]]
-    is_drawn = _DRAWN.search(told[found.last].text) and found.last - found.before == 1
-    whole, last = Counter(forms[found.before : found.last]), Counter(forms[found.last :])
-    goes_on = any("0" in form and last[form] > max(2, whole[form]) for form in last)
-    is_whole = last[forms[found.last - 1]] >= whole[forms[found.last - 1]]
-    if not is_whole or is_drawn or goes_on or _fails_or_begins(below):
-        return False
-    return found.is_round if below else found.is_very_round

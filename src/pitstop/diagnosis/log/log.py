@@ -41,6 +41,7 @@ _ANCHORS = ("Traceback (most recent call last)", "Fatal Python error")
 _LONGEST_ANCHOR_BYTES = 4 * max(map(len, _ANCHORS))
 _SAMPLE_BYTES = 4096
 _MOSTLY = 0.3
+_FEWEST_AFTER_AN_ERROR = 60
 
 
 class Log(Frozen):
@@ -112,6 +113,17 @@ class Log(Frozen):
         """Training made progress after that line, by more than a bar that is drawn again."""
         is_new = len({each.state for each in self._new_after(number, group)}) > 1
         return is_new or self._ran_again_after(number)
+
+    def told_more_after(self, number: int) -> bool:
+        """So many lines follow that are part of no exception that it must have been caught."""
+        return len(self._told) - bisect.bisect_right(self._told, number) > _FEWEST_AFTER_AN_ERROR
+
+    @cached_property
+    def _told(self) -> list[int]:
+        inside = self.inside_tracebacks
+        return [
+            line.number for line in self.lines if line.text.strip() and line.number not in inside
+        ]
 
     def _ran_again_after(self, number: int) -> bool:
         """TensorFlow was loaded before that line and, later than tasks of one run, after it."""

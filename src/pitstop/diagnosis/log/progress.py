@@ -65,6 +65,7 @@ class LogProgress(Frozen):
     epochs: int | None = None
     done: int | None = None
     total: int | None = None
+    count: int | None = None  # the epoch, else a step without a total
     # `is_nan`, `is_finite`: what its loss is; neither where none is told
     is_nan: bool = False
     is_finite: bool = False
@@ -134,6 +135,7 @@ def _of(line: Line) -> LogProgress | None:
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
+    count = epoch["epoch"] if epoch else next(filter(None, step.groups()), "") if step else ""
     return LogProgress(
         line.number,
         line.group,
@@ -142,6 +144,7 @@ def _of(line: Line) -> LogProgress | None:
         int(epoch["epochs"]) if epoch and epoch["epochs"] else None,
         int(bar["done"]) if bar else None,
         int(bar["total"]) if bar else None,
+        int(count) if count else None,
         is_nan,
         is_finite,
         is_told=bool(epoch and not bar and not step and _TOLD_EPOCH.search(text)),
