@@ -142,7 +142,7 @@ def test_last_lines_of_other_programs(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!"),
+        *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!", "finish"),
         "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
         "[2026-01-02] INFO - the job completed successfully",
         "Training ends @ 1589398297.5",
@@ -218,3 +218,20 @@ def test_an_error_after_which_a_program_told_much_more_was_caught() -> None:
     assert cause(f"{LOOP}{FAILED}{served}") == "unknown"
     assert cause(f"{LOOP}{FAILED}{served[:200]}") == "user_code_error"
     assert cause(f"{LOOP}{FAILED}{served}{FAILED}") == "user_code_error"
+
+
+EVALUATED = "INFO:tensorflow:Starting evaluation at 1\nINFO:tensorflow:Finished evaluation at 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{EVALUATED}INFO:tensorflow:Saving dict for global step 4: loss = 0.1", True),
+        (f"INFO:tensorflow:loss = 0.2, step = 1\n{EVALUATED}", False),
+        (f"{EVALUATED}INFO:tensorflow:global_step/sec: 1.7", False),
+        (f"{EVALUATED}{EVALUATED.partition('Finished')[0]}", False),
+    ],
+    ids=["alone", "in_training", "before_steps", "goes_on"],
+)
+def test_an_evaluation_without_a_training(text: str, expected: bool) -> None:
+    assert Ending(parse(text)).is_complete == expected

@@ -158,3 +158,9 @@ def test_a_title_tells_what_the_traceback_below_ended_in() -> None:
     (found,) = find(text)
     assert (found.raised.name, found.raised.message) == ("IOError", "truncated file")
     assert [frame.code for frame in found.raised.frames] == ["step(batch)", "go()"]
+
+
+def test_a_message_that_a_logger_has_put_on_lines_of_its_own() -> None:
+    lines = f"{HEADER}{FRAME}RuntimeError\n:\ncuDNN error: INTERNAL".splitlines()
+    (found,) = find("\n".join(f"2026-01-02 03:04:05,678 - ERROR - {line}" for line in lines))
+    assert found.raised.message == "cuDNN error: INTERNAL"

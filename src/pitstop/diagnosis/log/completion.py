@@ -40,6 +40,7 @@ _SETTING = re.compile(
     r"(?:epochs?|iter(?:ation)?s?|steps|episodes|rounds)[\"']?[ =:]{1,3}(\d+)\b", re.IGNORECASE
 )
 _MEASURES = re.compile(r"loss|acc", re.IGNORECASE)
+_TRAINS = re.compile(r"global_step/sec|\bstep = \d")
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
 
@@ -48,7 +49,9 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
     evaluations = [(line, each) for line in lines if (each := _EVALUATION.search(line.text))]
     last = evaluations[-1] if evaluations else None
     since = last[0].number if last and last[1]["is"] == "Starting" else 0
-    return (line for line in lines if line.number > since and _COMPLETE.match(line.text))
+    yield from (line for line in lines if line.number > since and _COMPLETE.match(line.text))
+    if last and not since and not any(_TRAINS.search(line.text) for line in lines):
+        yield last[0]  # there was nothing else to do
 
 
 def result(lines: Sequence[Line]) -> Line | None:

@@ -256,9 +256,11 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     match = _REPORTED.match(line.text) or _TITLE.match(without_marks(line.text).strip())
     groups = match.groupdict() if match else {}
     name = groups.get("inner") or groups.get("name") or line.text.strip()
+    # A logger in the place of standard error makes a record of each part that is written.
+    is_apart = title + 1 < len(stream) and stream[title + 1].text.strip() == ":"
     has_message = groups.get("message") is not None or line.text.rstrip().endswith(":")
-    rest = list(_message_lines(stream, title + 1)) if has_message else []
-    message = "\n".join([groups.get("message") or "", *rest]).strip()
+    rest = list(_message_lines(stream, title + 1)) if has_message or is_apart else []
+    message = "\n".join([groups.get("message") or "", *rest[is_apart:]]).strip()
     frames = _frames_of(stream[first:title]) or _quoted_code(
         stream[max(0, title - _MOST_CODE) : title]
     )
