@@ -300,6 +300,7 @@ def test_a_python_script_that_trains_nothing_is_told_so_once(tmp_path: Path) -> 
     ("command", "code", "text"),
     [
         (["no-such-program"], 127, b"There is no program 'no-such-program'"),
+        (["--no-such-option", "true"], 127, b"Pitstop has no option --no-such-option"),
         (["./data.txt"], 126, b"not an executable program"),
         (["./broken.sh"], 126, b"cannot be executed"),
     ],

@@ -52,6 +52,9 @@ def find_program(command: Sequence[str], search_path: str | None = None) -> str:
     if "/" in name and Path(name).exists():
         remedy = f"Run it with its interpreter (`python {name}`), or make it executable."
         raise CommandNotExecutable(f"{name} is not an executable program.", remedy)
+    if name.startswith("-"):
+        remedy = "`pitstop run --help-all` shows all options."
+        raise CommandNotFound(f"Pitstop has no option {name}.", remedy)
     remedy = "Check its spelling, and that its environment is active (PATH)."
     raise CommandNotFound(f"There is no program {name!r}.", remedy)
 
