@@ -25,7 +25,7 @@ _FRAME = re.compile(
 
 _SAYS_WHERE = re.compile(
     r"\s*(?:Graph execution error|\d+ root error|Detected at|File \"|<stack traces|defined at|-{2,}"
-    r"|Node: |Caused by op|Exception encountered when calling)|    "
+    r"|Traceback \(most recent|Node: |Caused by op|Exception encountered when calling)|    "
 )
 """Lines of an error of TensorFlow or Keras that tell where it was, not what."""
 _PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.events import Notice, ScriptEnded
+from pitstop.events import Notice, ScriptEnded, ThreadFailed
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,
@@ -557,3 +557,18 @@ def test_notes_of_tensorflow_are_no_last_words() -> None:
     note = "I0000 00:00:1795704626.084010   26632 port.cc:153] oneDNN custom operations are on.\n"
     seen = finding_of(failed(exited(1), output=f"giving up\n{note}")).evidence
     assert ("output", "giving up") in [(item.source, item.text) for item in seen]
+
+
+def test_a_thread_that_failed_before_is_told() -> None:
+    thread = ThreadFailed("reader", "ValueError", "bad row 7", "/app/rows.py", 12, "read")
+    finding = finding_of(failed(thread, raised("_queue.Empty")))
+    assert any("reader had ended with ValueError: bad row 7" in e.text for e in finding.evidence)
+    assert any("why a thread of the script had failed" in line for line in finding.advice)
+
+
+def test_an_error_without_a_message_is_not_told_by_the_head_of_its_traceback() -> None:
+    frames = '  File "/app/rows.py", line 4, in rows\n    queue.get()\n'
+    message = f"Empty: \nTraceback (most recent call last):\n\n{frames}\n_queue.Empty"
+    summary = finding_of(failed(raised("UnknownError", message))).summary
+    assert "Traceback" not in summary
+    assert "UnknownError: Empty: _queue.Empty" in summary

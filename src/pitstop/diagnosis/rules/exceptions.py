@@ -9,6 +9,7 @@ from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.log.lines import last_lines
+from pitstop.diagnosis.rules.hangs import failed_threads
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import BY_NAME, Signature, classify, remedies
@@ -57,6 +58,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     seen += [
         EvidenceItem("limits", f"{name}: {phrases.limit(limit)}") for name, limit in limits if limit
     ]
+    threads = failed_threads(evidence)
     is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
     skip = is_of_record and row.cause == "data_error"
     reports = raised.callback and row.cause == "network_or_download_failure"
@@ -66,9 +68,10 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         row.cause or "unknown",
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
         f"{row.headline}{_at(evidence, raised)}: {(cause or raised).title}",
-        tuple(seen),
+        (*seen, *threads),
         (
             *advice,
+            *((ADVICE["thread_failed_before"],) if threads else ()),
             *((ADVICE["skip_bad_records"],) if skip else ()),
             *((f"It was raised from {raised.place}.",) if (known or own) and raised.file else ()),
             *((ADVICE["hidden_failure"],) if evidence.exit_code == 0 else ()),

@@ -29,7 +29,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     more = () if stalled.action == "restart" or repeats else (ADVICE["restart_on_hang"],)
     return tell(
         "stood_still",
-        (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence)),
+        (*_seen(stalled), *_workers_killed(evidence), *failed_threads(evidence)),
         confidence=_confidence(evidence, stalled),
         advice=(*_advice(evidence, _doing(evidence, stalled)), *more),
         missing=stalled.missing,
@@ -125,7 +125,7 @@ def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     return (EvidenceItem("memory cgroup", text),)
 
 
-def _failed_threads(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+def failed_threads(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     return tuple(
         EvidenceItem(
             "thread",
