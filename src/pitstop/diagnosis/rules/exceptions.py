@@ -54,10 +54,6 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     seen += [EvidenceItem(source, f"caused by {cause.title}")] if cause else []
     known = _on_its_device(classify(cause or raised), raised, evidence)
     row = known or _own_code(raised)
-    limits = ((name, evidence.limit(name)) for name in row.limit.split())
-    seen += [
-        EvidenceItem("limits", f"{name}: {phrases.limit(limit)}") for name, limit in limits if limit
-    ]
     threads = failed_threads(evidence)
     is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
     skip = is_of_record and row.cause == "data_error"
@@ -68,7 +64,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         row.cause or "unknown",
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
         f"{row.headline}{_at(evidence, raised)}: {(cause or raised).title}",
-        (*seen, *threads),
+        (*seen, *_limits(row, evidence), *threads),
         (
             *advice,
             *((ADVICE["thread_failed_before"],) if threads else ()),
@@ -76,6 +72,13 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
             *((f"It was raised from {raised.place}.",) if (known or own) and raised.file else ()),
             *((ADVICE["hidden_failure"],) if evidence.exit_code == 0 else ()),
         ),
+    )
+
+
+def _limits(row: Signature, evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    limits = ((name, evidence.limit(name)) for name in row.limit.split())
+    return tuple(
+        EvidenceItem("limits", f"{name}: {phrases.limit(limit)}") for name, limit in limits if limit
     )
 
 
