@@ -28,6 +28,7 @@ def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Re
     private.around_function_calls(functools.partial(_call_function, recorder))
     variable_use.around_read(recorder.reads, recorder.has_read)
     variable_use.before_read_by_op(recorder.reads)
+    variable_use.before_reduction(recorder.reads)
     variable_use.after_write(recorder.eager.wrote)
     variable_use.after_gradient(recorder.eager.took_gradients)
     private.around_checkpoint_writes(recorder.writes)

@@ -22,18 +22,21 @@ from tensorflow.python.framework import (
     ops,
     random_seed,
 )
-from tensorflow.python.ops import (
-    gen_resource_variable_ops,
-    resource_variable_ops,
-    stateful_random_ops,
-)
+from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
 from pitstop.engine.reachable import cells_of, dict_of
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import counted_draws, drawn_inputs, earlier_traces, event_files, traced_ops
+from pitstop.tensorflow import (
+    counted_draws,
+    drawn_inputs,
+    earlier_traces,
+    event_files,
+    traced_ops,
+    variable_use,
+)
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
@@ -43,12 +46,10 @@ _Run = Callable[[], Any]
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
 _NEEDED: tuple[tuple[Any, str], ...] = (
-    (resource_variable_ops, "BaseResourceVariable"),
     (py_checkpoint_reader, "NewCheckpointReader"),
     (checkpoint.TrackableSaver, "save"),
     *((checkpoint_management, name) for name in _CHECKPOINT_FILES),
     (checkpoint_management, "get_checkpoint_state"),
-    (resource_variable_ops, "_UnreadVariable"),
     (resource_variable_ops, "VariableSpec"),
     (gen_resource_variable_ops, "read_variable_op"),
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
@@ -63,16 +64,15 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (polymorphic_function.Function, "__call__"),
     (polymorphic_function.Function, "_list_all_concrete_functions"),
     (auto_control_deps_utils, "get_read_only_resource_input_indices_graph"),
-    (resource_variable_ops.BaseResourceVariable, "_read_variable_op"),
     (record, "could_possibly_record"),
     (composite_tensor, "CompositeTensor"),
     (PER_REPLICA, "values"),
-    (stateful_random_ops.Generator, "_skip_single_var"),
     (concrete_function.ConcreteFunction, "__call__"),
     *counted_draws.NEEDED,
     *drawn_inputs.NEEDED,
     *earlier_traces.NEEDED,
     *event_files.NEEDED,
+    *variable_use.NEEDED,
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.distribute import cross_device_ops
 from tensorflow.python.ops import resource_variable_ops, stateful_random_ops
 
 from pitstop.engine.fence import observing
@@ -12,6 +13,14 @@ from pitstop.engine.hooking import Around, Original, hook
 _WRITES = ("assign", "assign_add", "assign_sub")
 _WHOLE_READ = "_read_variable_op"
 _READS = (_WHOLE_READ, "sparse_read", "gather_nd")
+_ALL_REDUCE = "_all_reduce_per_replica_values"
+NEEDED: tuple[tuple[Any, str], ...] = (
+    (resource_variable_ops, "BaseResourceVariable"),
+    (resource_variable_ops, "_UnreadVariable"),
+    (resource_variable_ops.BaseResourceVariable, _WHOLE_READ),
+    (stateful_random_ops.Generator, "_skip_single_var"),
+    (cross_device_ops.CollectiveAllReduce, _ALL_REDUCE),
+)
 
 
 _HANDLE = "_handle"
@@ -69,6 +78,22 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
 
     # Draws of a `tf.random.Generator` read its state in their kernel.
     hook(stateful_random_ops.Generator, "_skip_single_var", skip)
+
+
+def before_reduction(before: Callable[[Any], None]) -> None:
+    """Calls `before` with each variable that workers add up, as a metric in `result()`.
+
+    TensorFlow reads them in a thread of its own.
+    """
+    before = observing(spoils=True)(before)
+
+    def reduce(original: Original, reducer: Any, operation: Any, each: Any, options: Any) -> Any:
+        for value in (value for of_replicas in each for value in of_replicas.values):
+            if isinstance(value, resource_variable_ops.BaseResourceVariable):
+                before(value)
+        return original(reducer, operation, each, options)
+
+    hook(cross_device_ops.CollectiveAllReduce, _ALL_REDUCE, reduce)
 
 
 def after_write(notify: Callable[[Any], None]) -> None:

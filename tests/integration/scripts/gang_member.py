@@ -12,6 +12,7 @@ import tensorflow as tf
 
 BATCH = 32
 FEATURES = 8
+ON_READ = tf.VariableSynchronization.ON_READ
 
 
 EPOCH_STEPS = 30
@@ -40,8 +41,30 @@ def handled(step, resolver, **state):
     return functools.partial(handler.run, step), handler.total_run_calls
 
 
+class EpochLosses:
+    """What the losses of an epoch add up to, on each worker for itself until it is read."""
+
+    def __init__(self):
+        self._sum = tf.Variable(
+            0.0, False, synchronization=ON_READ, aggregation=tf.VariableAggregation.SUM
+        )
+        self.add = self._sum.assign_add
+        self.sums = []
+
+    def end_step(self, step):
+        if step % EPOCH_STEPS == 0:
+            self.sums.append(float(self._sum.read_value()))
+            self._sum.assign(0.0)
+
+
+def prepared(strategy, form):
+    if form == "inside":
+        return strategy.distribute_datasets_from_function(share_of)
+    return strategy.experimental_distribute_dataset(batches())
+
+
 def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
-    """Takes so many steps, the last of which prints a digest of all variables.
+    """Takes so many steps, the last of which prints a digest of all variables and sums of losses.
 
     The batch is drawn outside of the step, or inside, as in TensorFlow's tutorial; with "handler",
     steps are run as in its guide to fault tolerance.
@@ -49,10 +72,7 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
     tf.random.set_seed(7)
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
-    if form == "inside":
-        dataset = strategy.distribute_datasets_from_function(share_of)
-    else:
-        dataset = strategy.experimental_distribute_dataset(batches())
+    dataset = prepared(strategy, form)
     with strategy.scope():
         noise = tf.random.Generator.from_seed(11)
         weights = tf.Variable(tf.random.normal((FEATURES, 16)), name="weights")
@@ -60,6 +80,7 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
         momentum = [
             tf.Variable(tf.zeros_like(each), trainable=False, name="m") for each in (weights, head)
         ]
+        epochs = EpochLosses()
 
     def replica_step(features, labels):
         with tf.GradientTape() as tape:
@@ -70,6 +91,7 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
         for variable, slot, gradient in zip((weights, head), momentum, gradients, strict=True):
             slot.assign(0.9 * slot + gradient)
             variable.assign_sub(0.01 * slot)
+        epochs.add(loss)
         return loss
 
     @tf.function
@@ -88,15 +110,16 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
     batch_of = iter(dataset)
     for step in range(done + 1, steps + 1):
         if form == "inside":
-            if step % EPOCH_STEPS == 0:
-                batch_of = iter(dataset)
+            batch_of = iter(dataset) if step % EPOCH_STEPS == 0 else batch_of
             loss = float(tutorial_step(batch_of))
         else:
             loss = float(run(next(batch_of)))
+        epochs.end_step(step)
         print(f"step {step} {loss:.6f}", flush=True)
         # A job that Slurm has requeued goes on at full speed, or it would meet its limit again.
         time.sleep(0 if os.environ.get("SLURM_RESTART_COUNT") else pause_seconds)
-    digest = hashlib.sha256(b"".join(v.numpy().tobytes() for v in (weights, head, *momentum)))
+    held = b"".join(v.numpy().tobytes() for v in (weights, head, *momentum))
+    digest = hashlib.sha256(held + repr(epochs.sums).encode())
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     print(f"DIGEST {task['index']} {digest.hexdigest()[:16]}", flush=True)
 
