@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.distribute.cross_device_ops import CollectiveAllReduce
+from tensorflow.python.distribute.values import PerReplica
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.tensorflow import variable_use
@@ -68,3 +70,14 @@ def test_a_variable_that_stands_for_another_one_has_its_handle(told: list[Any]) 
 
     assert Standing().handle is variable.handle
     assert told == [variable]
+
+
+def test_variables_that_workers_add_up_are_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "_all_reduce_per_replica_values"
+    told: list[Any] = []
+    monkeypatch.setattr(CollectiveAllReduce, name, lambda *_: list(told))
+    variable_use.before_reduction(told.append)
+    variable, reducer = tf.Variable(1.0), object.__new__(CollectiveAllReduce)
+    values = [PerReplica([variable]), PerReplica([tf.constant(2.0)])]
+    [found] = getattr(reducer, name)("sum", values, None)
+    assert found is variable
