@@ -100,3 +100,21 @@ def test_what_would_be_another_order_is_kept(name: str) -> None:
 
 def test_a_cache_in_a_file_is_left_alone(tmp_path: Any) -> None:
     assert list(buffers.large_buffers(rows().cache(str(tmp_path / "kept")))) == []
+
+
+@pytest.mark.parametrize(
+    ("dataset", "size_bytes"),
+    [
+        (rows, 0),
+        (lambda: rows().shuffle(7), 7 * 8),
+        (lambda: rows().shuffle(1000), 24 * 8),
+        (lambda: rows().repeat().shuffle(1000), 1000 * 8),
+        (lambda: rows().batch(4, drop_remainder=True).shuffle(3).batch(2), 3 * 4 * 8),
+        (lambda: rows().batch(4).shuffle(3), 0),  # of batches of any size
+        (lambda: rows().shuffle(2).shuffle(5), 5 * 8),
+        (lambda: rows().map(lambda row: {"a": row, "b": tf.zeros((3,))}).shuffle(5), 5 * 20),
+        (lambda: rows().map(tf.strings.as_string).shuffle(5), 0),
+    ],
+)
+def test_what_a_shuffle_holds_at_least(dataset: Callable[[], Any], size_bytes: int) -> None:
+    assert buffers.shuffle_bytes(dataset()) == size_bytes

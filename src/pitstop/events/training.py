@@ -40,6 +40,9 @@ class FitStarted(Event):
     # the loop computes its steps in parts when memory is short
     data: dict[str, JsonValue] = field(default_factory=dict)
     large_buffers: list[str] = field(default_factory=list)  # that could be smaller, in order
+    shuffle_bytes: int = (
+        0  # the least that the largest shuffle of a pipeline holds, once it is full
+    )
 
     @property
     def is_loop(self) -> bool:

@@ -39,6 +39,7 @@ from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
+from pitstop.tensorflow import buffers
 from pitstop.tensorflow.event_files import EventFiles
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
@@ -246,13 +247,10 @@ class FitRun:
         if iterator.num_batches:
             count = max(1, min(count, iterator.num_batches - at.step_in_epoch))
         at.count(count)
-        self.note_drawn(count)
+        self.input.state.drawn += count
         place = (at.step, at.fit, at.epoch)
         record = steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest)
         self.session.steps.record(record)
-
-    def note_drawn(self, count: int) -> None:
-        self.input.state.drawn += count
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
@@ -320,16 +318,10 @@ class FitRun:
             return None
 
     @property
-    def iterator(self) -> Any:
-        return self.input.iterator
-
-    @property
-    def large_buffers(self) -> list[str]:
-        return [*self.input.large_buffers, *self.validation.large_buffers]
-
-    def settle(self) -> None:
-        """The last step has ended, and nothing of the input is ahead of it."""
-        self.input.settle()
+    def buffers(self) -> tuple[list[str], int]:
+        """Those that could be smaller; the bytes of the largest shuffle."""
+        held = [*self.input.large_buffers, *self.validation.large_buffers]
+        return held, buffers.shuffle_bytes(self.input.dataset)
 
     def outcome(self) -> StateCapture | None:
         cut = self.take(milestone="fit_end")

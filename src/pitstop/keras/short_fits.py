@@ -9,6 +9,7 @@ are: what it is saved with tells how far the run has come.
 import time
 import weakref
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,17 @@ class Known(NamedTuple):
     data: dict[str, Any]  # as told of it
 
 
+class _UnsavedInput:
+    """In the place of a `TrainingInput`."""
+
+    def __init__(self) -> None:
+        self.iterator = None
+        self.state = SimpleNamespace(drawn=0)
+
+    def settle(self) -> None:
+        pass
+
+
 class ShortFit(FitRun):
     """Is counted and measured; a stop waits for the next training that is watched as others are."""
 
@@ -56,15 +68,12 @@ class ShortFit(FitRun):
         self.callbacks = callbacks
 
     def use_input(self, epoch_iterator: Any) -> None:
-        self.epoch_iterator = epoch_iterator
+        unsaved: Any = _UnsavedInput()
+        self.epoch_iterator, self.input = epoch_iterator, unsaved
 
     @property
-    def iterator(self) -> Any:
-        return self.epoch_iterator._current_iterator
-
-    @property
-    def large_buffers(self) -> list[str]:
-        return []
+    def buffers(self) -> tuple[list[str], int]:
+        return [], 0
 
     @property
     def level(self) -> Exactness:
@@ -80,13 +89,7 @@ class ShortFit(FitRun):
     def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
         return None
 
-    def settle(self) -> None:
-        pass
-
     def note_read_ahead(self) -> None:
-        pass
-
-    def note_drawn(self, count: int) -> None:
         pass
 
     def _reach_boundary(self, now_ns: int) -> None:

@@ -43,7 +43,7 @@ class FitVitals:
         before, self._told_step = self._told_step, run.position.step
         if before < 0:
             return
-        gaps = gaps_seconds(run.iterator)
+        gaps = gaps_seconds(run.input.iterator)
         share = waiting_share(gaps, run.position.step - before, seconds)
         if share is not None:
             self._vitals.waited(share, seconds)

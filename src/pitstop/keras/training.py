@@ -160,7 +160,7 @@ class Training:
             if self.session.settings.stop_returns:
                 return private_of(run.model).end_fit_early(run.model, run.callbacks)
             if run.epoch_iterator is not None and not self.session.kernel:
-                end_at_exit(run.iterator)
+                end_at_exit(run.input.iterator)
             raise
         except BaseException as error:  # `sys.exit` and Ctrl-C too
             # In a kernel it ends the cell: no code catches it and trains on.
@@ -270,7 +270,7 @@ class Training:
     @observing(spoils=True)
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
-        run.settle()
+        run.input.settle()
         self.session.snapshots.milestone(run.outcome)
         self._short.ended(run)
         run.held = None
@@ -291,7 +291,7 @@ class Training:
         with fenced():
             epochs, steps = int(callbacks.params.get("epochs") or 0), run.epoch_iterator.num_batches
             self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
-            told = run.data, run.large_buffers
+            told = run.data, *run.buffers
             self.session.report(FitStarted(run.position.fit, epochs, steps, *told))
         if run.position.fit == 0 and self.session.settings.start_from:
             # In every attempt, also where the file is not read any more: variables are known by

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.python.data.ops import batch_op, cache_op, interleave_op, map_op, prefetch_op
 
 from pitstop.engine.fence import observing
@@ -17,6 +18,7 @@ _BUFFERS = (
     (interleave_op, "_ParallelInterleaveDataset", "num_parallel_calls"),
 )
 _REDUCED = "_pitstop_reduced"
+_SHUFFLED = "_reshuffle_each_iteration"
 
 
 def large_buffers(dataset: Any) -> Iterator[str]:
@@ -28,6 +30,25 @@ def large_buffers(dataset: Any) -> Iterator[str]:
             if type(stage).__name__ == kind and (count := int(held)) != 1:
                 call = kind.removeprefix("_Parallel").removeprefix("_").removesuffix("Dataset")
                 yield f"{call.lower()}({name}={'AUTOTUNE' if count < 0 else count})"
+
+
+def shuffle_bytes(dataset: Any) -> int:
+    """The least that the largest buffer of a `shuffle()` takes, once it is full; 0 if unknown."""
+    shuffles = (stage for stage in stages.every_stage(dataset) if hasattr(stage, _SHUFFLED))
+    return max(map(_bytes_of_full, shuffles), default=0)
+
+
+def _bytes_of_full(shuffle: Any) -> int:
+    (read,) = shuffle._inputs()
+    specs = tf.nest.flatten(read.element_spec)
+    each_bytes = sum(_least_bytes(spec) for spec in specs)
+    count, there = int(shuffle._buffer_size), int(read.cardinality())
+    return each_bytes * (min(count, there) if there >= 0 else count)
+
+
+def _least_bytes(spec: Any) -> int:
+    is_known = isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined()
+    return spec.shape.num_elements() * spec.dtype.size if is_known else 0
 
 
 def is_reduced(dataset: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.events import Notice, ScriptEnded, ThreadFailed
+from pitstop.events import FitStarted, Notice, ScriptEnded, ThreadFailed
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,
@@ -469,6 +469,37 @@ def test_a_record_that_tf_data_cannot_read_may_be_skipped(class_name: str, is_to
     message = "corrupted record at 270000\n\t [[{{node IteratorGetNext}}]]"
     advice = finding_of(failed(raised(class_name, message), exited(1))).advice
     assert any("--on-bad-record skip" in line for line in advice) is is_told
+
+
+@pytest.mark.parametrize(
+    ("adapter", "said", "is_told"),
+    [
+        ("PyDatasetAdapter", "KeyError: 'label'", True),
+        ("PyDatasetAdapter", "zipfile.BadZipFile: File is not a zip file", True),
+        ("PyDatasetAdapter", "OSError: image file is truncated (7 bytes not processed)", True),
+        ("PyDatasetAdapter", "OSError: [Errno 5] Input/output error: 'a.jpg'", False),
+        ("PyDatasetAdapter", "NameError: name 'x' is not defined", False),
+        ("PyDatasetAdapter", "AttributeError: 'Data' object has no attribute 'x'", False),
+        ("TFDatasetAdapter", "KeyError: 'label'", False),
+        ("GeneratorDataAdapter", "KeyError: 'label'", False),
+    ],
+)
+def test_a_record_that_a_sequence_cannot_read_may_be_skipped(
+    adapter: str, said: str, is_told: bool
+) -> None:
+    message = f"Graph execution error:\n\n{said}\nTraceback:\n\n\t [[{{{{node PyFunc}}}}]]"
+    told = raised("UnknownError", f"{message}\n\t [[IteratorGetNext]]")
+    began = FitStarted(0, 1, 10, {"adapter": adapter})
+    advice = finding_of(failed(began, told, exited(1))).advice
+    assert any("--on-bad-record skip" in line for line in advice) is is_told
+
+
+def test_nothing_is_skipped_of_a_generator_of_the_script() -> None:
+    message = "ValueError: bad\n\t [[{{node PyFunc}}]]\n\t [[IteratorGetNext]]"
+    began = FitStarted(0, 1, 10, {"adapter": "GeneratorDataAdapter"})
+    told = raised("InvalidArgumentError", message)
+    advice = finding_of(failed(began, told, exited(1))).advice
+    assert not any("--on-bad-record skip" in line for line in advice)
 
 
 def test_a_program_that_is_not_installed_is_no_missing_input() -> None:

@@ -13,6 +13,7 @@ from pitstop.events import (
     BatchDivided,
     CheckpointCommitted,
     ExitCalled,
+    FitStarted,
     Notice,
     StopRequested,
 )
@@ -171,6 +172,17 @@ def test_a_memory_kill_quotes_the_kernel_and_names_the_limit() -> None:
     assert "900.0 MB at its peak, a cgroup limit of 1.0 GB" in finding.summary
     assert "1.5 GB" not in finding.advice[0]
     assert "1.5 GB" in finding.advice[1]
+
+
+@pytest.mark.parametrize(("shuffle_bytes", "is_first"), [(500_000_000, True), (499_999_999, False)])
+def test_a_shuffle_that_fills_half_of_the_memory_is_told_first(
+    shuffle_bytes: int, is_first: bool
+) -> None:
+    ended = killed(oom_kills=1, kernel_lines=OOM_LINES, memory_limit_bytes=1_000_000_000)
+    fit = FitStarted(0, 1, 10, {}, shuffle_bytes=shuffle_bytes)
+    advice = finding_of(failed(fit, ended)).advice
+    assert ("buffer of this run takes 500.0 MB" in advice[0]) is is_first
+    assert any("Use less host memory" in line for line in advice)
 
 
 def test_a_peak_beyond_the_limit_of_its_cgroup_is_not_told() -> None:

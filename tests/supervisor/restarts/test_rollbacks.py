@@ -291,6 +291,37 @@ def test_a_buffer_that_is_kept_is_named_where_parts_do_not_help() -> None:
     assert refused.reason.endswith("Shuffle 4000 keeps its buffer, to keep the order")
 
 
+def test_a_buffer_that_is_larger_than_the_memory_is_named_first() -> None:
+    pipeline = "TensorSlice > Shuffle 4000 > Batch 4 > Prefetch"
+    reads = ["prefetch(buffer_size=9)"]
+    shuffles = FitStarted(0, 3, 100, {"pipeline": pipeline}, reads, shuffle_bytes=1_000_000_000)
+    ended = replace(_exit(0, "first_step"), memory_limit_bytes=1_000_000_000)
+    assert divide("host_oom_killed", _journal((shuffles, ended))) == DivisionRefused(
+        "Shuffle 4000 fills 1,000 MB, and the memory limit is 1,000 MB; a smaller buffer_size of "
+        "shuffle() is what helps"
+    )
+    for other in (
+        replace(ended, memory_limit_bytes=1_000_000_001),
+        replace(ended, memory_limit_bytes=None),
+    ):
+        assert isinstance(divide("host_oom_killed", _journal((shuffles, other))), BuffersReduced)
+    assert divide("gpu_oom", _journal((shuffles, ended))) == BatchDivided("gpu_oom", 1, 2)
+
+
+def test_that_the_batch_is_not_the_reason_holds_for_later_attempts() -> None:
+    """Each begins at a step of its own, and may run out of memory sooner."""
+    kept = DivisionRefused("memory use grew for 51 steps: the batch is not the reason")
+    limited = replace(_exit(51), memory_limit_bytes=1000)
+    before = (limited, kept)
+    again = replace(_exit(3), memory_limit_bytes=1000)
+    assert divide("host_oom_killed", _journal(before, (again,))) == kept
+    raised = replace(again, memory_limit_bytes=1001)
+    assert isinstance(divide("host_oom_killed", _journal(before, (raised,))), BatchDivided)
+    assert isinstance(divide("gpu_oom", _journal(before, (again,))), BatchDivided)
+    other = DivisionRefused("memory ran out outside a training step")
+    assert isinstance(divide("host_oom_killed", _journal((limited, other), (again,))), BatchDivided)
+
+
 def test_memory_that_grows_is_not_the_batchs() -> None:
     decision = divide("host_oom_killed", _journal((_exit(51),)))
     assert isinstance(decision, DivisionRefused)

@@ -20,6 +20,8 @@ _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handl
 
 _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 """What `--on-bad-record skip` passes over."""
+_OF_NO_RECORD = re.compile(r"(?m)^\w*(?:Name|Attribute|Import|Memory)Error: |\[Errno \d+\]")
+"""What `__getitem__` raises of each record alike, or because of the system."""
 _CPU = "CPU"
 _OF_HOST = re.compile(r"device:CPU|by allocator (?:mkl)?cpu")
 _NO_DEVICE_NAMED = 0.85
@@ -55,8 +57,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     known = _on_its_device(classify(cause or raised), raised, evidence)
     row = known or _own_code(raised)
     threads = failed_threads(evidence)
-    is_of_record = bool(raised.names & _UNREADABLE) and "IteratorGetNext" in raised.message
-    skip = is_of_record and row.cause == "data_error"
+    skip = row.cause == "data_error" and _is_of_record(raised, evidence)
     reports = raised.callback and row.cause == "network_or_download_failure"
     own = () if exception.raised_by_ours(raised) else remedies(raised)
     advice = (ADVICE["callback_survives"],) if reports else own or row.advice
@@ -79,6 +80,19 @@ def _limits(row: Signature, evidence: Evidence) -> tuple[EvidenceItem, ...]:
     limits = ((name, evidence.limit(name)) for name in row.limit.split())
     return tuple(
         EvidenceItem("limits", f"{name}: {phrases.limit(limit)}") for name, limit in limits if limit
+    )
+
+
+def _is_of_record(raised: Raised, evidence: Evidence) -> bool:
+    """Whether the input may go on behind what has raised it, where the user asks for that."""
+    fit = evidence.last(FitStarted)
+    adapter = fit.data.get("adapter") if fit else None
+    if "IteratorGetNext" not in raised.message or adapter == "GeneratorDataAdapter":
+        return False
+    return bool(raised.names & _UNREADABLE) or (
+        adapter == "PyDatasetAdapter"
+        and "UnknownError" in raised.names
+        and not _OF_NO_RECORD.search(raised.message)
     )
 
 

@@ -28,7 +28,7 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
         "oom_killed",
         (*_lines(ended), *_counter(ended), *_flight(evidence), status),
         confidence=confidence,
-        advice=(*_leak_advice(evidence), *_oom_advice(ended, kills)),
+        advice=(*_shuffle_advice(evidence), *_leak_advice(evidence), *_oom_advice(ended, kills)),
         usage=_usage(ended),
     )
 
@@ -153,6 +153,15 @@ def _leak_advice(evidence: Evidence) -> tuple[str, ...]:
         "reasons are lists in callbacks, repeated tracing of `tf.function`s, and `.cache()`."
     )
     return (text,)
+
+
+def _shuffle_advice(evidence: Evidence) -> tuple[str, ...]:
+    """Where a shuffle fills half of the memory or more, once it is full."""
+    fit, ended = evidence.last(events.FitStarted), evidence.exit
+    limit_bytes = ended.memory_limit_bytes if ended else None
+    if fit is None or not limit_bytes or 2 * fit.shuffle_bytes < limit_bytes:
+        return ()
+    return (ADVICE["smaller_shuffle"].format(size=phrases.size(fit.shuffle_bytes)),)
 
 
 def _status(evidence: Evidence) -> str:

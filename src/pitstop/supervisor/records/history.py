@@ -195,23 +195,22 @@ def _awaits_leader(event: events.Event) -> bool:
     return isinstance(event, events.Notice) and event.code == LEADER_AWAITED
 
 
-def batch_parts(entries: Sequence[Entry], limit_bytes: int | None = None) -> int:
-    """Of each batch; divisions for the host's memory end where its limit (None: none) is raised."""
+def within_limit(entries: Sequence[Entry], limit_bytes: int | None) -> list[Entry]:
+    """Those of attempts whose memory limit (None: none) was as high as this one, or higher."""
     limits = {
         each.attempt: each.event.memory_limit_bytes or math.inf
         for each in entries
         if isinstance(each.event, events.TrainerExited)
     }
-    divided = [
-        each.event.parts
-        for each in entries
-        if isinstance(each.event, events.BatchDivided)
-        and (
-            each.event.cause == "gpu_oom"
-            or (limit_bytes or math.inf) <= limits.get(each.attempt, math.inf)
-        )
-    ]
-    return max(divided, default=1)
+    now_bytes = limit_bytes or math.inf
+    return [each for each in entries if now_bytes <= limits.get(each.attempt, math.inf)]
+
+
+def batch_parts(entries: Sequence[Entry], limit_bytes: int | None = None) -> int:
+    """Of each batch; divisions for the host's memory end where its limit (None: none) is raised."""
+    of_gpu = [each for each in events_of(entries, events.BatchDivided) if each.cause == "gpu_oom"]
+    divided = [*of_gpu, *events_of(within_limit(entries, limit_bytes), events.BatchDivided)]
+    return max((each.parts for each in divided), default=1)
 
 
 def _start_from(entries: Sequence[Entry]) -> str:

@@ -18,7 +18,7 @@ from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.history import batch_parts
+from pitstop.supervisor.records.history import batch_parts, within_limit
 from pitstop.supervisor.stops.stop_condition import NAN_SOURCE
 
 WEIGHTS = "weights"
@@ -220,6 +220,7 @@ WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
 MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
 _READING = (*_STEPPING, "validation")
+_NOT_THE_BATCH = "the batch is not the reason"
 _SHUFFLE = re.compile(r"Shuffle \d+")
 _MOST_FURTHER = 3  # divisions that may each fail at a later step: batches may differ in size
 _SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets the first large batch
@@ -239,6 +240,10 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
     fits = events_of(own, events.FitStarted)
     held = fits[-1].large_buffers if fits and cause != "gpu_oom" else []
     phase = _phase(own)
+    of_host = exits[-1:] if cause != "gpu_oom" else []
+    for limit_bytes in (each.memory_limit_bytes for each in of_host):
+        if refused := _too_large(limit_bytes, fits) or _not_the_batch(limit_bytes, entries):
+            return events.DivisionRefused(refused)
     if held and phase in _READING and not events_of(entries, events.BuffersReduced):
         return events.BuffersReduced(cause, exits[-1].step + 1, held)
     if phase not in _STEPPING:
@@ -246,14 +251,12 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
     begun = max((each.step for each in events_of(own, events.Restored)), default=0)
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
-        grew = f"memory use grew for {steps} steps: the batch is not the reason"
+        grew = f"memory use grew for {steps} steps: {_NOT_THE_BATCH}"
         return events.DivisionRefused(grew + _kept_buffer(own))
     # A step that fits once fits again; what runs out later each time is filled by something.
     failed = [*(each.step for each in events_of(entries, events.BatchDivided)), exits[-1].step + 1]
     if len(failed) > _MOST_FURTHER and all(step < later for step, later in pairwise(failed)):
-        return events.DivisionRefused(
-            "memory lasts for more steps each time: the batch is not the reason"
-        )
+        return events.DivisionRefused(f"memory lasts for more steps each time: {_NOT_THE_BATCH}")
     if lowers_precision and not events_of(entries, events.PrecisionReduced):
         return events.PrecisionReduced(cause, exits[-1].step + 1, MIXED_PRECISION)
     begun_by = events_of(entries, events.FitStarted)
@@ -264,6 +267,23 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
     return _division(
         cause, exits[-1].step + 1, own, 2 * batch_parts(entries, exits[-1].memory_limit_bytes)
     )
+
+
+def _too_large(limit_bytes: int | None, fits: Sequence[events.FitStarted]) -> str:
+    """Which buffer fills more than the memory, which nothing of ours makes smaller; or empty."""
+    shuffle_bytes = fits[-1].shuffle_bytes if fits else 0
+    if not limit_bytes or shuffle_bytes < limit_bytes:
+        return ""
+    shuffle, (size, limit) = _shuffle(fits), (each / 1e6 for each in (shuffle_bytes, limit_bytes))
+    helps = "a smaller buffer_size of shuffle() is what helps"
+    return f"{shuffle} fills {size:,.0f} MB, and the memory limit is {limit:,.0f} MB; {helps}"
+
+
+def _not_the_batch(limit_bytes: int | None, entries: Sequence[Entry]) -> str:
+    """Why an earlier attempt, with as much memory or more, was not divided; or empty."""
+    refused = events_of(within_limit(entries, limit_bytes), events.DivisionRefused)
+    kept = (each.reason for each in refused if _NOT_THE_BATCH in each.reason)
+    return next(kept, "")
 
 
 def _phase(own: Sequence[Entry]) -> str:
@@ -289,6 +309,11 @@ def _division(
 
 def _kept_buffer(own: Sequence[Entry]) -> str:
     """Which buffer of the host is not made smaller, as a part of a sentence."""
-    fits = events_of(own, events.FitStarted)
-    shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
-    return f"; {shuffled[0]} keeps its buffer, to keep the order" if shuffled else ""
+    shuffle = _shuffle(events_of(own, events.FitStarted))
+    return f"; {shuffle} keeps its buffer, to keep the order" if shuffle else ""
+
+
+def _shuffle(fits: Sequence[events.FitStarted]) -> str:
+    """As the last pipeline names it; empty for none."""
+    found = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
+    return found[0] if found else ""
