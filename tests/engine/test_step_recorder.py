@@ -6,8 +6,8 @@ import resource
 from pathlib import Path
 
 from pitstop import steps
-from pitstop.engine.step_recorder import StepRecorder, began_seconds
-from pitstop.events import Event, FitStarted, Notice
+from pitstop.engine.step_recorder import StepRecorder, began_seconds, started_seconds
+from pitstop.events import AttemptStarted, Event, FitStarted, Notice
 from pitstop.journal import Entry, encode
 from pitstop.steps import StepRecord
 from tests.store.samples import lowered
@@ -70,6 +70,14 @@ def test_a_fit_begins_before_its_first_step(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").write_bytes(b"".join(map(encode, entries)))
     assert began_seconds(folder) == 1.6e9
     assert began_seconds(folder.with_name("1")) == float("inf")
+
+
+def test_an_attempt_starts_before_its_process(tmp_path: Path) -> None:
+    # It is recorded when its process runs already, and may have prepared its data by then.
+    first = AttemptStarted(1, ["python"], 1, 2, "host", started_seconds=1.6e9)
+    entries = [Entry(1.7e9, 1, first), Entry(1.8e9, 2, first)]
+    (tmp_path / "journal.jsonl").write_bytes(b"".join(map(encode, entries)))
+    assert started_seconds(tmp_path / "attempts" / "2") == 1.6e9
 
 
 def test_a_first_attempt_has_none_before_it(tmp_path: Path) -> None:

@@ -37,9 +37,10 @@ def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
 
 @pytest.mark.parametrize("is_saved", [True, False])
 def test_a_loop_after_data_that_an_earlier_attempt_prepared_is_not_exact(
-    is_saved: bool, tmp_path: Path
+    is_saved: bool, tmp_path: Path, forked: Interpreter
 ) -> None:
-    run = KerasRun(tmp_path, "prepares_once.py", ("out", "loop"), ("--every", "2steps"))
+    words, options = ("out", "loop"), ("--every", "2steps")
+    run = KerasRun(tmp_path, "prepares_once.py", words, options, interpreter=forked)
     assert run.attempt("--die-at-step", "7").returncode != 0
     if not is_saved:
         shutil.rmtree(tmp_path / "run" / "checkpoints")

@@ -61,9 +61,11 @@ def began_seconds(attempt_dir: Path) -> float:
 
 
 def started_seconds(attempt_dir: Path) -> float:
-    """When the first attempt of the run started."""
+    """When the first attempt of the run started, before its process did."""
     first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, AttemptStarted)
-    return first.time_seconds if first is not None else time.time()
+    if first is None or not isinstance(first.event, AttemptStarted):
+        return time.time()
+    return first.event.started_seconds or first.time_seconds
 
 
 class LossWatch:
