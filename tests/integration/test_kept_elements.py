@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -36,23 +35,59 @@ def test_code_with_state_before_a_file_makes_a_resume_not_exact(
     tmp_path: Path, forked: Interpreter
 ) -> None:
     steps = ("--every", "7steps")
-    run = KerasRun(tmp_path, _SCRIPT, ("out", "code"), steps, interpreter=forked)
-    assert run.attempt("--die-at-step", "12").returncode != 0
+    run = KerasRun(tmp_path, _SCRIPT, ("out", "code", "dies"), steps, interpreter=forked)
+    assert run.attempt().returncode != 0
     assert run.attempt().returncode == 0
     assert run.last(Restored).level == "not_exact"
 
 
-@pytest.mark.parametrize("form", ["cache", "snapshot", "code"])
-def test_a_file_that_was_completed_before_any_state_was_saved_is_told(
-    form: str, tmp_path: Path, forked: Interpreter
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (("cache", "begin"), "1"),
+        (("snapshot", "begin"), "1"),
+        (("code", "begin"), "1"),
+        (("cache", "early"), "1"),
+        (("cache", "early"), "15"),
+        (("snapshot", "early"), "15"),
+    ],
+)
+def test_a_file_that_no_saved_training_has_filled_is_told(
+    words: tuple[str, ...], step: str, tmp_path: Path, forked: Interpreter
 ) -> None:
-    rare = ("--every", "100steps")
-    run = KerasRun(tmp_path, _SCRIPT, ("out", form), rare, interpreter=forked)
-    assert run.attempt("--die-at-step", "15").returncode != 0
-    # As if the attempt had ended before its first state was saved.
-    shutil.rmtree(tmp_path / "run" / "checkpoints")
-    (tmp_path / "run" / "checkpoints").mkdir()
+    run = KerasRun(tmp_path, _SCRIPT, ("out", *words), interpreter=forked)
+    assert run.attempt("--die-at-step", step).returncode != 0
+    assert bool(list((tmp_path / "run" / "checkpoints").glob("*"))) is (step != "1")
     assert run.attempt().returncode == 0
     level = run.last(LevelKnown)
     assert level.level == "not_exact"
-    assert "completed" in level.reason
+    assert "out.kept" in level.reason
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("form", ["saved", "counted"])
+@pytest.mark.parametrize("step", ["1", "15"])
+def test_a_shuffle_that_only_an_earlier_attempt_has_read_is_told(
+    form: str, step: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, _SCRIPT, ("out", form), interpreter=forked)
+    assert run.attempt("--die-at-step", step).returncode != 0
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "not_exact"
+    assert "shuffle" in run.last(LevelKnown).reason
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("words", "step"), [(("cache", "early"), "1"), (("cache", "early"), "15"), (("saved",), "15")]
+)
+def test_a_shuffle_that_only_fills_a_file_has_no_next_order(
+    words: tuple[str, ...], step: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / _SCRIPT, "plain", *words, "alone")
+    run = KerasRun(tmp_path, _SCRIPT, ("out", *words, "alone"), interpreter=forked)
+    assert run.attempt("--die-at-step", step).returncode != 0
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level != "not_exact"
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()

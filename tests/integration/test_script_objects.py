@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -35,16 +34,41 @@ def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
 
 
-@pytest.mark.parametrize("is_saved", [True, False])
-def test_a_loop_after_data_that_an_earlier_attempt_prepared_is_not_exact(
-    is_saved: bool, tmp_path: Path, forked: Interpreter
+@pytest.mark.parametrize("words", [("loop",), ("fit", "scaled")], ids=" ".join)
+def test_what_data_have_left_that_an_earlier_attempt_prepared_is_told(
+    words: tuple[str, ...], tmp_path: Path, forked: Interpreter
 ) -> None:
-    words, options = ("out", "loop"), ("--every", "2steps")
-    run = KerasRun(tmp_path, "prepares_once.py", words, options, interpreter=forked)
+    steps = ("--every", "2steps")
+    run = KerasRun(tmp_path, "prepares_once.py", ("out", *words), steps, interpreter=forked)
     assert run.attempt("--die-at-step", "7").returncode != 0
-    if not is_saved:
-        shutil.rmtree(tmp_path / "run" / "checkpoints")
-        (tmp_path / "run" / "checkpoints").mkdir()
     assert run.attempt().returncode == 0
     assert run.last(LevelKnown).level == "not_exact"
     assert "prepared.npy" in run.last(LevelKnown).reason
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("fit",), ("fit", "global"), ("fit", "scaled"), ("loop",), ("loop", "global")],
+    ids=" ".join,
+)
+def test_a_training_of_which_nothing_was_saved_is_not_exact_after_data_that_were_prepared(
+    words: tuple[str, ...], tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "prepares_once.py", ("out", *words), interpreter=forked)
+    for _ in range(2):
+        assert run.attempt("--die-at-step", "1").returncode != 0
+    assert not list((tmp_path / "run" / "checkpoints").glob("*"))
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "not_exact"
+    assert "prepared.npy" in run.last(LevelKnown).reason
+
+
+def test_a_training_of_which_nothing_was_saved_is_exact_without_such_data(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run_alone(tmp_path, *forked, SCRIPTS / "accumulates.py", "plain")
+    run = KerasRun(tmp_path, "accumulates.py", ("out",), interpreter=forked)
+    assert run.attempt("--die-at-step", "1").returncode != 0
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "exact"
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()

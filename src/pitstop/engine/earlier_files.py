@@ -296,13 +296,15 @@ class EarlierFiles:
         weights = [path for path in found if path.endswith(WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
 
-    def read_ahead(self, attempt_dir: Path, since_seconds: float) -> list[str]:
-        """Files that the script has read, and that an earlier attempt had written since then."""
+    def read_ahead(
+        self, attempt_dir: Path, since_seconds: float, until_seconds: float = math.inf
+    ) -> list[str]:
+        """Files that the script has read, and that an earlier attempt had written in that time."""
         run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
         return [
             path
             for path, changed_seconds in self._read.items()
-            if changed_seconds >= since_seconds and not path.startswith(run_dir)
+            if since_seconds <= changed_seconds < until_seconds and not path.startswith(run_dir)
         ]
 
     # -- in a restored training --------------------------------------------------------------
@@ -355,9 +357,10 @@ class EarlierFiles:
             if os.path.dirname(path) == os.path.dirname(pattern) or "**" in pattern:  # noqa: PTH120
                 self._looked_at(path, file_access.changed_seconds(path))
 
-    def is_left(self, path: str, since_seconds: float) -> bool:
-        """Whether an earlier attempt has changed a file last, and that since then."""
-        return since_seconds < file_access.changed_seconds(path) < self._started_seconds
+    def is_left(self, path: str, since_seconds: float, until_seconds: float | None = None) -> bool:
+        """Whether an earlier attempt has changed a file last, and that in this time."""
+        until_seconds = min(self._started_seconds, until_seconds or math.inf)
+        return since_seconds <= file_access.changed_seconds(path) < until_seconds
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # Files that this process has begun are its own, not those that it has continued.

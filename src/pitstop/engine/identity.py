@@ -42,6 +42,7 @@ class Identity(Frozen):
     digested: bool = False  # the digests cover the data; not where code makes it while it is read
     # the trainings that read the same dataset before, if it draws anew in each reading
     readers: tuple[str, ...] = ()
+    shuffles: str = ""  # how often the script had read them itself; empty where nobody knows
     # of a notebook: digests of the cell that trains, and of the code that it runs
     cells: dict[str, str] = field(default_factory=dict)
 

@@ -40,9 +40,10 @@ class FitStarted(Event):
     # the loop computes its steps in parts when memory is short
     data: dict[str, JsonValue] = field(default_factory=dict)
     large_buffers: list[str] = field(default_factory=list)  # that could be smaller, in order
-    shuffle_bytes: int = (
-        0  # the least that the largest shuffle of a pipeline holds, once it is full
-    )
+    # the least that the largest shuffle of a pipeline holds, once it is full
+    shuffle_bytes: int = 0
+    # of the first one: digests of what the script had made and drawn, see `first_training`
+    began_with: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_loop(self) -> bool:

@@ -151,6 +151,7 @@ class _Autoload:
             node_tracebacks,
             private,
             randomness,
+            shuffle_readings,
             variables,
         )
 
@@ -160,6 +161,7 @@ class _Autoload:
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
             stages.watch()
+            shuffle_readings.SHUFFLE_READINGS.watch()
             if stacks_path := os.environ.get("PITSTOP_STACKS"):
                 cache_locks.watch(Path(stacks_path).parent)
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.

@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop import steps
-from pitstop.engine import reachable, saved_state, script_random
+from pitstop.engine import first_training, reachable, saved_state, script_random
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.outside import OUTSIDE
@@ -87,6 +87,7 @@ class FitRun:
         self.path_of = VariablePaths(model)
         self.others = OtherVariables(self.path_of)
         self.random_before: dict[str, Any] = {}
+        self.began_with: dict[str, str] = {}  # of the first one, see `first_training`
         self._boundary = StepBoundary(session)
         self._vitals = FitVitals(session.vitals)
 
@@ -105,6 +106,10 @@ class FitRun:
     def begin(self) -> None:
         self.look_for_streams()
         self.random_before = self.streams.capture()
+        if self.position.fit == 0 and self.identity is not None:
+            streams = self.random_before | REGISTRY.seeds()
+            streams |= streams.pop("objects")
+            self.began_with = first_training.digests(self.identity, streams)
         self.objects.begin(self.arguments, self.listed_callbacks())
         with fenced(spoils=True):
             self.logs = open_files.held_by_script(self.listed_callbacks())

@@ -18,13 +18,13 @@ from pitstop.record import Frozen
 from pitstop.tensorflow import buffers, pipeline, private, stage_functions
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
+from pitstop.tensorflow.variables import is_seed
 
 STATES_SHARE = 0.0025
 """States are taken at most for this share of the time: a quarter of the usual budget."""
 _SNAPSHOT_EVERY_SECONDS = 60.0
 _SNAPSHOTS_SHARE = 0.5
 _LARGE_SHARE = 0.25
-_MOST_OF_A_SEED = 8
 
 
 class IteratorCheckpoint(Frozen):
@@ -318,13 +318,8 @@ def _variables_of(dataset: Any, data: Any) -> list[Any]:
         else:
             held = owner.variables if hasattr(owner, "variables") else [owner.state]
         plain = [each if isinstance(each, tf.Variable) else each.value for each in held]
-        found += [each for each in plain if _is_seed(each)]
+        found += [each for each in plain if is_seed(each)]
     return list({id(variable): variable for variable in found}.values())
-
-
-def _is_seed(variable: Any) -> bool:
-    size = variable.shape.num_elements()
-    return bool(variable.dtype.is_integer and size is not None and size <= _MOST_OF_A_SEED)
 
 
 def prepare_replay(

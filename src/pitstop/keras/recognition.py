@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from pitstop.engine import variable_match
+from pitstop.engine import first_training, variable_match
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import (
     DOES_NOT_GO_ON,
@@ -31,6 +31,7 @@ from pitstop.keras import fit_identity
 from pitstop.keras.packages import private_of
 from pitstop.record import Frozen
 from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import saved_variables
 
 _READERS: weakref.WeakKeyDictionary[tf.data.Dataset, list[str]] = weakref.WeakKeyDictionary()
@@ -146,6 +147,9 @@ class Recognition:
                 APPENDED.skips = True
             if left_out and point.begins:
                 return self._begin_again(identity, found, left_out)
+            if not (course.doubt or left_out):
+                both = point.identity, identity
+                course = replace(course, doubt=first_training.not_made_again(self._session, *both))
             trained = trained_as(identity, point.identity, course.held)
             return FitBeginning(point.fit, trained, point, course, left_out=left_out)
         if not course.doubt and not repeats:
@@ -205,6 +209,7 @@ class Recognition:
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
             readers=readers_of(arguments.get("x")),
+            shuffles=SHUFFLE_READINGS.so_far(),
             reached=reached,
             variables=variables,
         )

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
-from pitstop.engine import saved_state
+from pitstop.engine import first_training, saved_state
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import fenced, observing
@@ -37,6 +37,7 @@ from pitstop.keras.caught_exception import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_on_workers import FitOnWorkers, is_sent_to_workers
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.left_files import LeftFiles
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
@@ -45,6 +46,7 @@ from pitstop.keras.training_input import end_at_exit
 from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import REGISTRY
 
 _TWO_FITS = (
@@ -63,10 +65,6 @@ _READS_ON = (
 _READ_AHEAD = (
     "the script has read {}, which an earlier attempt wrote after this training, and repeats the "
     "training"
-)
-_COMPLETED = (
-    "an earlier attempt has completed {} after the last state that was saved of it: what comes "
-    "before that file in the pipeline is not read again"
 )
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
@@ -97,7 +95,7 @@ class Training:
         self._trained = TrainedModels()
         self._told_stopped = False
         self._restored_seconds = 0.0  # when the state that was restored last had been taken
-        self._known_files: set[str] = set()  # complete ones, of pipelines of this process
+        self._left_files = LeftFiles()
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
         self._short = ShortFits(session)
@@ -123,7 +121,8 @@ class Training:
         if self.continuation and (held := self.continuation.settings.arguments):
             args, kwargs = (), {**arguments, **held}
         try:
-            history = self._led(run, original, args, kwargs)
+            with SHUFFLE_READINGS.uncounted():
+                history = self._led(run, original, args, kwargs)
         finally:
             run.tell_level()
             run.note_read_ahead()
@@ -207,7 +206,6 @@ class Training:
         run.doubt(micro_batches.begin_fit(self.session, model))
         left_out.clip_gradients(run)
         self.continuation = self._next_continuation(run, beginning)
-        left_since = math.inf  # files of earlier attempts that this training finds
         if self.continuation is None:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.position.step)
@@ -216,25 +214,16 @@ class Training:
             if not self._restored_seconds and began < math.inf:
                 # It is trained from its beginning, but what earlier attempts wrote is there.
                 EARLIER.watch(began, run.doubt, began)
-            left_since = self._restored_seconds or began
-        self._look_at_files(run, left_since)
+        if reason := self._left_files.look(run, self.continuation):
+            self._deviate(reason)
+            run.doubt(reason)
         run.begin()
+        run.doubt(first_training.deviation(self.session, run.began_with))
         OUTSIDE.begin(run.doubt)
         REWRITTEN.trains = True
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
         self._short.has_begun(run, known)
-
-    def _look_at_files(self, run: FitRun, left_since: float) -> None:
-        data = (run.arguments.get(name) for name in ("x", "validation_data"))
-        kept = [one for each in data for one in pipeline.kept_stages(pipeline.of_one_device(each))]
-        for stage in kept:
-            file = stage.complete
-            is_new = bool(file) and file not in self._known_files
-            if is_new and EARLIER.is_left(file, left_since) and stage.is_moved:
-                self._deviate(_COMPLETED.format(file))
-                run.doubt(self._recognition.deviation)
-        self._known_files |= {each.complete for each in kept}
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
         if beginning.point is None:
@@ -291,7 +280,7 @@ class Training:
         with fenced():
             epochs, steps = int(callbacks.params.get("epochs") or 0), run.epoch_iterator.num_batches
             self.session.beacon.write_plan(run.position.fit, epochs, steps or 0)
-            told = run.data, *run.buffers
+            told = run.data, *run.buffers, run.began_with
             self.session.report(FitStarted(run.position.fit, epochs, steps, *told))
         if run.position.fit == 0 and self.session.settings.start_from:
             # In every attempt, also where the file is not read any more: variables are known by

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.outside import OUTSIDE
@@ -81,7 +82,13 @@ class LiveLoop(ScriptLoop):
         OUTSIDE.begin(self.doubt)
 
     def start(self) -> None:
-        self.begin()
+        began_with: dict[str, str] = {}
+        if self.index == 0 and not self.step:
+            streams = {**self.first_random, **self.generators, **self._registry.seeds()}
+            began_with = first_training.digests(self.identity.place, streams)
+            if other := first_training.deviation(self.session, began_with):
+                self.doubt(other)
+        self.begin(began_with=began_with)
         atexit.register(self.script_ended)
         self.session.beacon.write_phase(Phase.TRAIN)
 

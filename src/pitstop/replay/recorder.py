@@ -27,7 +27,7 @@ from pitstop.replay.live_loop import AS_THE_SCRIPT_DOES, LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.own_checkpoints import OwnCheckpoints
 from pitstop.replay.record import RecordEntry, RecordKind
-from pitstop.replay.repetition import Repetition, prepared
+from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private, randomness
 from pitstop.tensorflow.function_draws import FunctionDraws
@@ -323,8 +323,6 @@ class Recorder:
             loop.give_up(alone, AS_THE_SCRIPT_DOES)
         if unseeded and not entropy.is_here():
             loop.doubt(_NO_SEED)
-        if reason := prepared(loop, None):
-            loop.doubt(reason)
         loop.start()
         return True
 

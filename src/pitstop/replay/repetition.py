@@ -4,14 +4,16 @@ import atexit
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
+from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.step_recorder import began_seconds, started_seconds
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
@@ -37,10 +39,6 @@ _ANOTHER = (
 )
 _CHANGED = "The script or its command changed: {}."
 _READS = "the script reads {}, which an earlier attempt wrote"
-_PREPARED = (
-    "the script reads {}, which an earlier attempt prepared, and its random generator ({}) may "
-    "have drawn other numbers than before when its loop starts"
-)
 _OTHER_LOOKS = (
     "the script reads variables at different points than before ({}): its behavior depends on "
     "the clock or on something else that changes"
@@ -50,20 +48,6 @@ _OTHER_INPUT = (
     "the script's input differs from before; seed all its random generators "
     "(keras.utils.set_random_seed, numpy's default_rng)"
 )
-
-
-def prepared(loop: LiveLoop, saved: SavedState | None) -> str:
-    """That the script has read what it made before, and may not have drawn what that needs.
-
-    Without a saved state nobody knows what it had drawn before its loop.
-    """
-    before = saved.state["replay"].get("generators", {}) if saved is not None else {}
-    now = loop.generators
-    names = before.keys() & now.keys() if saved is not None else now.keys()
-    moved = sorted(name for name in names if before.get(name) != now[name])
-    attempt_dir = loop.session.attempt_dir
-    files = EARLIER.read_ahead(attempt_dir, started_seconds(attempt_dir)) if moved else []
-    return _PREPARED.format(files[0], moved[0]) if files else ""
 
 
 class Repetition:
@@ -103,7 +87,12 @@ class Repetition:
         if found.changed and not self.loop.session.settings.force:
             raise self._refused(_CHANGED.format(found.changed))
         reads = _READS.format(read.other) if read.other else ""
-        for doubt in (found.doubt, reads, prepared(self.loop, self._saved)):
+        loop, drawn = self.loop, self._saved.state["replay"].get("generators", {})
+        then, now = before.place, loop.identity.place
+        then = replace(then, names={**then.names, **drawn})
+        now = replace(now, names={**now.names, **loop.generators})
+        not_made = first_training.not_made_again(loop.session, then, now)
+        for doubt in (found.doubt, reads, not_made):
             if doubt:
                 self.loop.doubt(doubt)
         return ""

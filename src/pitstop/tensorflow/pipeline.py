@@ -52,12 +52,7 @@ class KeptStage(NamedTuple):
     @property
     def drawn(self) -> list[Any]:
         """The stages from the one with files before it that draw anew in each reading."""
-        return [each for one in self.inputs for each in _up_to_files(one) if _is_drawn(each)]
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether to fill the files moves what another reading may depend on."""
-        return any(has_state(each) or draws(each) for each in self.inputs)
+        return [each for one in self.inputs for each in _up_to_files(one) if is_drawn(each)]
 
 
 def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
@@ -68,6 +63,15 @@ def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
         yield KeptStage(name, complete, list(stage._inputs()), is_hidden)
     for each in before(stage):
         yield from kept_stages(each, is_hidden=is_hidden)
+
+
+def read_by(stage: Any) -> Iterator[Any]:
+    """The stages that a reading of a pipeline reads: none before a complete file."""
+    if hasattr(stage, "_inputs"):
+        yield stage
+    name = _file_of(stage)
+    for each in [] if name and _complete(stage, name) else before(stage):
+        yield from read_by(each)
 
 
 def _file_of(stage: Any) -> str:
@@ -128,10 +132,10 @@ def reads_again(dataset: Any) -> bool:
 def draws(dataset: Any) -> bool:
     """Whether a pipeline itself draws anew in each reading: an order, or random numbers."""
     drawing = any(stage.random_ops for stage in stateful_stages(dataset))
-    return drawing or any(map(_is_drawn, every_stage(dataset)))
+    return drawing or any(map(is_drawn, every_stage(dataset)))
 
 
-def _is_drawn(stage: Any) -> bool:
+def is_drawn(stage: Any) -> bool:
     is_shuffle = getattr(stage, "_reshuffle_each_iteration", False) is not False
     return is_shuffle or bool(getattr(stage, "_rerandomize", None))
 
@@ -158,7 +162,7 @@ def late_shuffles(
     """
     if hasattr(stage, "_filename"):
         return  # A cache is filled once.
-    if (is_behind or is_later) and _is_drawn(stage):
+    if (is_behind or is_later) and is_drawn(stage):
         yield stage, is_later
     is_behind = is_behind or hasattr(stage, "_reshuffle_each_iteration")
     is_sequence = type(stage).__name__ == "_ConcatenateDataset"
@@ -233,7 +237,7 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
     if name == "_RepeatDataset" and is_ahead:
         count = int(stage._count)
         is_repeated = is_repeated or count < 0 or (in_parts and count > 1)
-    if is_repeated and _is_drawn(stage):
+    if is_repeated and is_drawn(stage):
         yield stage
     is_ahead = is_ahead or any(word in name for word in _AHEAD)
     for each in getattr(stage, "_inputs", tuple)():

@@ -37,10 +37,16 @@ class ScriptLoop:
         self._loss = NO_LOSS
         self._told: Exactness | None = None
 
-    def begin(self, steps: int | None = None, *, in_parts: bool = False) -> None:
+    def begin(
+        self,
+        steps: int | None = None,
+        *,
+        in_parts: bool = False,
+        began_with: dict[str, str] | None = None,
+    ) -> None:
         self._loss = NO_LOSS
         data = {"adapter": self._adapter, **({IN_PARTS: True} if in_parts else {})}
-        self.session.report(FitStarted(self.index, 1, steps, data))
+        self.session.report(FitStarted(self.index, 1, steps, data, began_with=began_with or {}))
         self.session.snapshots.start_steps(self.step)
 
     def step_done(self, loss: float | None, digest: int) -> None:

@@ -26,6 +26,8 @@ from pitstop.tensorflow import private
 from pitstop.tensorflow.gpu_reads import gpu_value
 from pitstop.tensorflow.naming import Naming
 
+_MOST_OF_A_SEED = 8
+
 
 class Awaited:
     """Saved variables that are not created yet, while their restore lasts."""
@@ -79,6 +81,11 @@ def _told(what: str, items: Collection[SavedVariable]) -> str:
 
 PathOf = Callable[[Any], str]
 """A readable name for a `tf.Variable` of the model or of a named object; else empty."""
+
+
+def is_seed(variable: Any) -> bool:
+    size = variable.shape.num_elements()
+    return bool(variable.dtype.is_integer and size is not None and size <= _MOST_OF_A_SEED)
 
 
 def no_path(_variable: Any) -> str:
@@ -149,6 +156,10 @@ class VariableRegistry:
         numbers = self.indices()
         known = (each for each in variables if id(each) in numbers)
         return sorted(known, key=lambda each: numbers[id(each)])
+
+    def seeds(self) -> dict[str, Any]:
+        """The values of those that may be the state of a generator, by name."""
+        return {self.label(each): each.numpy() for each in self.living(0) if is_seed(each)}
 
     def owned(self, path_of: PathOf) -> set[int]:
         return {index for index, _, variable in self._living() if path_of(variable)}

@@ -1,0 +1,50 @@
+"""How often the script itself reads each shuffle, outside of `fit`: each reading takes a seed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tensorflow.python.data.ops import dataset_ops
+
+from pitstop.engine.described import describe
+from pitstop.engine.fence import fenced
+from pitstop.engine.hooking import Original, hook
+from pitstop.tensorflow import pipeline
+
+_METHODS = ("__iter__", "reduce", "save")
+"""Those of a dataset that read it from its beginning."""
+
+
+class ShuffleReadings:
+    """Counts the readings of shuffles that still exist."""
+
+    def __init__(self) -> None:
+        self._counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._is_off = False
+
+    def watch(self) -> None:
+        for name in _METHODS:
+            hook(dataset_ops.DatasetV2, name, self._read)
+
+    def _read(self, original: Original, dataset: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not self._is_off:
+            with fenced():
+                for each in filter(pipeline.is_drawn, pipeline.read_by(dataset)):
+                    self._counts[each] = self._counts.get(each, 0) + 1
+        return original(dataset, *args, **kwargs)
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """What a `fit` reads is known from its own state."""
+        before, self._is_off = self._is_off, True
+        try:
+            yield
+        finally:
+            self._is_off = before
+
+    def so_far(self) -> str:
+        return describe(sorted(self._counts.values()))
+
+
+SHUFFLE_READINGS = ShuffleReadings()  # of this process
