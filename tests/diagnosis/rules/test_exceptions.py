@@ -603,3 +603,10 @@ def test_an_error_without_a_message_is_not_told_by_the_head_of_its_traceback() -
     summary = finding_of(failed(raised("UnknownError", message))).summary
     assert "Traceback" not in summary
     assert "UnknownError: Empty: _queue.Empty" in summary
+
+
+def test_whoever_read_the_output_of_a_callback_of_keras_ended_first() -> None:
+    gone = raised("BrokenPipeError", "[Errno 32] Broken pipe", "ConnectionError OSError")
+    finding = finding_of(failed(replace(gone, callback="ProgbarLogger")))
+    assert finding.cause == "user_code_error"
+    assert finding.summary.startswith("The program that read its output ended first")

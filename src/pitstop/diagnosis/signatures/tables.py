@@ -271,7 +271,7 @@ def _first(rows: Iterable[Signature], raised: Raised, said: str) -> Signature | 
 
 def _may_be(row: Signature, raised: Raised) -> bool:
     """What a callback cannot find or do is its own, and what cannot be written is no input."""
-    if raised.callback and row.cause == "user_code_error":
+    if raised.callback and row.cause == "user_code_error" and raised.name not in row.alone:
         return False
     if _could_not_write(raised):
         return row.cause in _OF_WRITING
