@@ -293,6 +293,7 @@ def test_completed_run_is_not_run_again(tmp_path: Path) -> None:
 def test_a_python_script_that_trains_nothing_is_told_so_once(tmp_path: Path) -> None:
     ended = finish(run_script(tmp_path, "pass"))
     assert ended.stderr.count(b"No training was detected") == 1
+    assert b"`python -I`" in ended.stderr
     assert b"Keras" not in call(tmp_path, "run", "--run-dir", "other", "--", "true").stderr
 
 

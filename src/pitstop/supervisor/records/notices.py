@@ -15,7 +15,8 @@ from pitstop.supervisor.records.attempt_state import AttemptState
 NO_TRAINING = events.Notice(
     "no_training",
     "No training was detected: `stop` and `why` work, but nothing can be saved.",
-    "Pitstop detects `model.fit`, custom loops and sessions of TensorFlow, and `pitstop.start`.",
+    "Pitstop detects `model.fit`, custom loops and sessions of TensorFlow, and `pitstop.start`; "
+    "`python -I`, `-E` and `-S` keep it out.",
 )
 ABANDONED = "the script ended without the training that was interrupted after step {}"
 NO_TRAINING_YET = events.Notice(
