@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.appended_files import APPENDED
@@ -10,7 +10,7 @@ from pitstop.engine.python_state import Encoder
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_outputs, fit_state
-from pitstop.tensorflow.gpu_memory import room_bytes
+from pitstop.tensorflow.gpu_memory import with_room
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -95,5 +95,4 @@ def capture(run: Any, stage: str, milestone: str) -> StateCapture:
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
     tensors = (*held.tensors, *input_tensors, *validation_tensors, *arrays)
-    cut = StateCapture(position, tensors, state)
-    return replace(cut, room_bytes=room_bytes(cut.size_bytes))
+    return with_room(StateCapture(position, tensors, state))

@@ -207,13 +207,7 @@ class Training:
         left_out.clip_gradients(run)
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:
-            randomness.seed_if_unseeded()
-            left_out.cut_rate(run, run.position.step)
-            fit_outputs.begin(run, continues=False)
-            began = began_seconds(self.session.attempt_dir)
-            if not self._restored_seconds and began < math.inf:
-                # It is trained from its beginning, but what earlier attempts wrote is there.
-                EARLIER.watch(began, run.doubt, began)
+            self._begin_anew(run)
         if reason := self._left_files.look(run, self.continuation):
             self._deviate(reason)
             run.doubt(reason)
@@ -224,6 +218,15 @@ class Training:
         self.session.snapshots.start_steps(run.position.step, repeats=beginning.repeats)
         self.run = run
         self._short.has_begun(run, known)
+
+    def _begin_anew(self, run: FitRun) -> None:
+        randomness.seed_if_unseeded()
+        left_out.cut_rate(run, run.position.step)
+        fit_outputs.begin(run, continues=False)
+        began = began_seconds(self.session.attempt_dir)
+        if not self._restored_seconds and began < math.inf:
+            # It is trained from its beginning, but what earlier attempts wrote is there.
+            EARLIER.watch(began, run.doubt, began)
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
         if beginning.point is None:

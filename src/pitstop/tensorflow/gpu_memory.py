@@ -2,10 +2,13 @@
 
 import functools
 import os
+from dataclasses import replace
 
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 from tensorflow.python.eager import context
+
+from pitstop.engine.state_capture import StateCapture
 
 _ALLOCATOR = "TF_GPU_ALLOCATOR"
 _GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
@@ -13,6 +16,10 @@ _GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 
 _PEAKS: dict[str, int] = {}
 """The most that was used of each GPU, without what was held beside steps."""
+
+
+def with_room(cut: StateCapture) -> StateCapture:
+    return replace(cut, room_bytes=room_bytes(cut.size_bytes))
 
 
 def room_bytes(state_bytes: int) -> int | None:

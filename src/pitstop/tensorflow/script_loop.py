@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from pitstop.engine.appended_files import APPENDED
@@ -15,7 +14,7 @@ from pitstop.events import IN_PARTS, FitEnded, FitRestored, FitStarted, LevelKno
 from pitstop.steps import StepRecord
 from pitstop.tensorflow import randomness, step_memory
 from pitstop.tensorflow.devices import allocators, computed_with
-from pitstop.tensorflow.gpu_memory import room_bytes
+from pitstop.tensorflow.gpu_memory import with_room
 from pitstop.tensorflow.variables import HeldVariables
 
 
@@ -91,8 +90,7 @@ class ScriptLoop:
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
         tensors = (*held.tensors, *beside, *arrays)
-        cut = StateCapture(position, tensors, state)
-        return replace(cut, room_bytes=room_bytes(cut.size_bytes))
+        return with_room(StateCapture(position, tensors, state))
 
     def tell_level(self, level: Exactness, unverified: list[str]) -> None:
         if level != self._told:
