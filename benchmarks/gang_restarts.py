@@ -6,7 +6,8 @@ TensorFlow's servers listen to everybody:
 
     unshare -n sh -c 'ip link set lo up && python -m benchmarks.gang_restarts'
 
-`--no-spare` restarts without spare processes, `--rounds N` measures so often.
+`--no-spare` restarts without spare processes; with `--spare`, the worker is killed when both spare
+processes are ready. `--rounds N` measures so often.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.gang_stops import PITSTOP, PORTS, SCRIPT, lines_of, start, until_training
+from benchmarks.gang_stops import PITSTOP, PORTS, SCRIPT, lines_of, start, times_of, until_training
+from pitstop.events import SpareReady
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
 
@@ -51,11 +53,14 @@ def restarted(folder: Path, *options: str) -> float:
     words += ["--run-dir", str(folder), "--", sys.executable, str(SCRIPT), PAUSE_SECONDS]
     launch = start(words)
     until_training(launch)
+    members = [folder / "members" / f"worker-{index}" for index in range(len(PORTS))]
     until = time.monotonic() + TRAINED_SECONDS
     for _ in lines_of(launch):
         if time.monotonic() > until:
-            break
-    pid = status_of(open_existing(folder / "members" / "worker-1")).pid
+            if "--spare" not in options or all(times_of(each, SpareReady) for each in members):
+                break
+            until += 1.0
+    pid = status_of(open_existing(members[1])).pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     died = time.monotonic()
@@ -75,9 +80,10 @@ def main() -> None:
     """Measures some rounds, and prints the medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-spare", action="store_true", help="without spare processes")
+    parser.add_argument("--no-spare", dest="spare", action="store_const", const="--no-spare")
+    parser.add_argument("--spare", action="store_const", const="--spare", help="ready before")
     given = parser.parse_args()
-    options = ("--no-spare",) if given.no_spare else ()
+    options = (given.spare,) if given.spare else ()
     rounds = []
     for number in range(given.rounds):
         with tempfile.TemporaryDirectory() as name:
