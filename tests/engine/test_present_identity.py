@@ -115,6 +115,18 @@ def test_edits_elsewhere_change_nothing(tmp_path: Path) -> None:
     ]
 
 
+def test_a_class_of_the_script_holds_values() -> None:
+    class Settings:
+        __module__ = "__main__"
+        scale = 1.0
+
+    before = site_of([sys._getframe()]).names
+    Settings.scale = 2.0
+    after = site_of([sys._getframe()]).names
+    name = "Settings of test_a_class_of_the_script_holds_values"
+    assert before[name] != after[name]
+
+
 def test_a_look_leaves_the_names_of_a_function_alone() -> None:
     seen: list[Identity] = []
 

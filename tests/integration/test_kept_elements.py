@@ -17,18 +17,20 @@ _SCRIPT = "keeps_elements.py"
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("form", "deaths"),
-    [("cache", ("15", "25")), ("snapshot", ("15", "25")), ("both", ("5", "17", "36"))],
+    [("cache", ("15",)), ("snapshot", ("15",)), ("both", ("5",))],
 )
-def test_a_shuffle_before_a_file_goes_on_with_its_next_order(
+def test_a_shuffle_before_a_file_that_is_read_elsewhere_is_told(
     form: str, deaths: tuple[str, ...], tmp_path: Path, forked: Interpreter
 ) -> None:
-    run_alone(tmp_path, *forked, SCRIPTS / _SCRIPT, "plain", form)
     run = KerasRun(tmp_path, _SCRIPT, ("out", form), ("--every", "2steps"), interpreter=forked)
     for step in deaths:
         assert run.attempt("--die-at-step", step).returncode != 0
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()
+    # When TensorFlow completes the file, it may take one seed more or less.
+    level = run.last(LevelKnown)
+    assert level.level == "not_exact"
+    assert "not repeatable" in level.reason
 
 
 def test_code_with_state_before_a_file_makes_a_resume_not_exact(

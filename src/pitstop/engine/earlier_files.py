@@ -357,10 +357,9 @@ class EarlierFiles:
             if os.path.dirname(path) == os.path.dirname(pattern) or "**" in pattern:  # noqa: PTH120
                 self._looked_at(path, file_access.changed_seconds(path))
 
-    def is_left(self, path: str, since_seconds: float, until_seconds: float | None = None) -> bool:
-        """Whether an earlier attempt has changed a file last, and that in this time."""
-        until_seconds = min(self._started_seconds, until_seconds or math.inf)
-        return since_seconds <= file_access.changed_seconds(path) < until_seconds
+    def is_left(self, path: str, since_seconds: float) -> bool:
+        """Whether an earlier attempt has changed a file last, and that since then."""
+        return since_seconds <= file_access.changed_seconds(path) < self._started_seconds
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # Files that this process has begun are its own, not those that it has continued.

@@ -223,10 +223,17 @@ def _names(frame: types.FrameType) -> Mapping[str, Any]:
 
 def _held(names: Mapping[str, Any]) -> dict[str, str]:
     """By name: what tells whether it holds the same as before, which need not be all of it."""
+    own = user_modules()
+
+    def is_code(value: Any) -> bool:
+        # A class of the script holds values, too.
+        is_own = isinstance(value, type) and value.__module__ in own
+        return isinstance(value, CODE) and not is_own
+
     return {
         name: _text_of(value)
         for name, value in sorted(names.items())
-        if not (name.startswith("_") or isinstance(value, CODE)) and is_reproducible(value)
+        if not (name.startswith("_") or is_code(value)) and is_reproducible(value)
     }
 
 

@@ -161,9 +161,9 @@ class _Autoload:
             variables.REGISTRY.install()
             randomness.watch_unseeded_ops()
             stages.watch()
-            shuffle_readings.SHUFFLE_READINGS.watch()
             if stacks_path := os.environ.get("PITSTOP_STACKS"):
                 cache_locks.watch(Path(stacks_path).parent)
+                shuffle_readings.SHUFFLE_READINGS.watch(Path(stacks_path).parent)
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
                 buffers.reduce()

@@ -3,7 +3,7 @@
 import functools
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from pitstop.engine.appended_files import APPENDED
@@ -107,12 +107,6 @@ class Continuation:
         if not saved.state["identity"].get("seed"):
             randomness.regard_as_given()
         self._follow_files()
-
-    @property
-    def filled(self) -> Collection[str]:
-        """Files of its pipeline whose filling is counted in the saved state."""
-        fillings: dict[str, int] | None = self._saved.state["fit"]["input"].get("fillings")
-        return fillings or {}
 
     @observing(spoils=True)
     def _follow_files(self) -> None:

@@ -37,7 +37,6 @@ from pitstop.keras.caught_exception import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_on_workers import FitOnWorkers, is_sent_to_workers
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.left_files import LeftFiles
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
@@ -46,6 +45,7 @@ from pitstop.keras.training_input import end_at_exit
 from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow.kept_files import KEPT_FILES
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import REGISTRY
 
@@ -95,7 +95,6 @@ class Training:
         self._trained = TrainedModels()
         self._told_stopped = False
         self._restored_seconds = 0.0  # when the state that was restored last had been taken
-        self._left_files = LeftFiles()
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
         self._short = ShortFits(session)
@@ -208,7 +207,9 @@ class Training:
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:
             self._begin_anew(run)
-        if reason := self._left_files.look(run, self.continuation):
+        is_anew = self.continuation is None
+        of_fit = KEPT_FILES.of_fit(self.session.attempt_dir, run.arguments, is_anew=is_anew)
+        if reason := SHUFFLE_READINGS.doubt or of_fit:
             self._deviate(reason)
             run.doubt(reason)
         run.begin()

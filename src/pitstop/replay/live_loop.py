@@ -31,6 +31,7 @@ from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.function_draws import FunctionDraws
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, is_of_another_task
 from pitstop.tensorflow.script_loop import ScriptLoop
+from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NOT_SAVED = "no step is saved from here on, so a resume {}, because {}{}"
@@ -199,7 +200,7 @@ class LiveLoop(ScriptLoop):
             return None
 
     def _cut(self, milestone: str) -> StateCapture:
-        if reason := APPENDED.settle():
+        for reason in filter(None, (APPENDED.settle(), SHUFFLE_READINGS.doubt)):
             self.doubt(reason)
         held = self._registry.hold()
         if self._closures is not None:

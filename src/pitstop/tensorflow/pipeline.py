@@ -65,13 +65,12 @@ def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
         yield from kept_stages(each, is_hidden=is_hidden)
 
 
-def read_by(stage: Any) -> Iterator[Any]:
-    """The stages that a reading of a pipeline reads: none before a complete file."""
+def read_beside(stage: Any, file: str) -> Iterator[Any]:
+    """The stages of a pipeline that are not behind this file."""
     if hasattr(stage, "_inputs"):
         yield stage
-    name = _file_of(stage)
-    for each in [] if name and _complete(stage, name) else before(stage):
-        yield from read_by(each)
+    for each in before(stage) if _file_of(stage) != file else ():
+        yield from read_beside(each, file)
 
 
 def _file_of(stage: Any) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,8 @@ from pitstop.engine.described import describe
 from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
 from pitstop.tensorflow import pipeline
+from pitstop.tensorflow.kept_files import KEPT_FILES
+from pitstop.tensorflow.stages import every_stage
 
 _METHODS = ("__iter__", "reduce", "save")
 """Those of a dataset that read it from its beginning."""
@@ -22,16 +25,21 @@ class ShuffleReadings:
     def __init__(self) -> None:
         self._counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._is_off = False
+        self._attempt_dir: Path | None = None
+        self.doubt = ""  # why what follows these readings may be another
 
-    def watch(self) -> None:
+    def watch(self, attempt_dir: Path | None = None) -> None:
+        self._attempt_dir = attempt_dir
         for name in _METHODS:
             hook(dataset_ops.DatasetV2, name, self._read)
 
     def _read(self, original: Original, dataset: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not self._is_off:
             with fenced():
-                for each in filter(pipeline.is_drawn, pipeline.read_by(dataset)):
+                for each in filter(pipeline.is_drawn, every_stage(dataset)):
                     self._counts[each] = self._counts.get(each, 0) + 1
+                if self._attempt_dir is not None and not self.doubt:
+                    self.doubt = KEPT_FILES.of_reading(self._attempt_dir, dataset)
         return original(dataset, *args, **kwargs)
 
     @contextmanager

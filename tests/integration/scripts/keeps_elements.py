@@ -40,6 +40,8 @@ if form == "saved":
     if not Path(f"{out}.kept").exists():
         rows.save(f"{out}.kept")
     kept = tf.data.Dataset.load(f"{out}.kept")
+if "alone" in words:
+    rows = first = kept
 if form == "counted":
     kept = rows
     if not Path(f"{out}.count").exists():
@@ -64,9 +66,6 @@ model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 losses = []
 trained = [first, kept, first, rows] if form == "both" else [kept, rows]
-if "alone" in words:
-    trained = [kept, kept]
-    del rows, first
 for dataset in trained:
     batches = dataset.batch(8).map(lambda each: (each, each[:, :1]))
     callbacks = [Reads()] if "begin" in words and not losses else []
