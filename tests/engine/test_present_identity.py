@@ -11,6 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
+from pitstop.engine import present_identity
 from pitstop.engine.identity import Identity
 from pitstop.engine.present_identity import site_of
 
@@ -115,10 +118,12 @@ def test_edits_elsewhere_change_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_a_class_of_the_script_holds_values() -> None:
+def test_a_class_of_the_script_holds_values(monkeypatch: pytest.MonkeyPatch) -> None:
     class Settings:
-        __module__ = "__main__"
         scale = 1.0
+
+    own = {__name__: sys.modules[__name__]}
+    monkeypatch.setattr(present_identity, "user_modules", lambda: own)
 
     before = site_of([sys._getframe()]).names
     Settings.scale = 2.0
