@@ -13,9 +13,10 @@ import pytest
 import tensorflow as tf
 
 from pitstop.snapshot import arena
+from pitstop.snapshot.arena import PIECE_BYTES
 from pitstop.store.image import TensorSpec, plan_image
 from pitstop.tensorflow import gpu_reads
-from pitstop.tensorflow.gpu_reads import PIECE_BYTES, CudaDriver, GpuValue, address_of, gpu_value
+from pitstop.tensorflow.gpu_reads import CudaDriver, GpuValue, address_of, gpu_value
 
 
 class PlayedLibrary:

@@ -50,7 +50,7 @@ def digests(identity: Identity, streams: Mapping[str, Any]) -> dict[str, str]:
 
 def deviation(session: Session, now: Mapping[str, str]) -> str:
     """Why it does not begin as it did where nothing was saved; else empty."""
-    if session.kernel or session.trainings.newest is not None:
+    if not now or session.kernel or session.trainings.newest is not None:
         return ""
     attempt_dir = session.attempt_dir
     first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, FitStarted)

@@ -29,7 +29,7 @@ from pitstop.store.image import Image
 HEAD_BYTES = mmap.PAGESIZE
 _MAGIC = b"PITSLOT1"
 _HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc32
-_PIECE_BYTES = 8 << 20
+PIECE_BYTES = 8 << 20
 
 
 class DeviceBytes(Protocol):
@@ -125,8 +125,8 @@ def _store_part(view: memoryview, offset_bytes: int, data: memoryview | DeviceBy
 
 
 def _pieces(offset_bytes: int, data: memoryview | DeviceBytes) -> Iterator[_Part]:
-    for start in range(0, len(data), _PIECE_BYTES):
-        yield offset_bytes + start, data[start : start + _PIECE_BYTES]
+    for start in range(0, len(data), PIECE_BYTES):
+        yield offset_bytes + start, data[start : start + PIECE_BYTES]
 
 
 def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview | DeviceBytes) -> None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import tensorflow as tf
 
+from pitstop.snapshot.arena import PIECE_BYTES
+
 LEAST_BYTES = 1 << 20
 """Of a value; smaller ones gain nothing."""
-
-PIECE_BYTES = 8 << 20
 
 _LIBRARY = "libcuda.so.1"
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL

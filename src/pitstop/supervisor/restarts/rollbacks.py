@@ -240,8 +240,8 @@ def divide(cause: str, entries: Sequence[Entry], *, lowers_precision: bool = Fal
     fits = events_of(own, events.FitStarted)
     held = fits[-1].large_buffers if fits and cause != "gpu_oom" else []
     phase = _phase(own)
-    of_host = exits[-1:] if cause != "gpu_oom" else []
-    for limit_bytes in (each.memory_limit_bytes for each in of_host):
+    if exits and cause != "gpu_oom":
+        limit_bytes = exits[-1].memory_limit_bytes
         if refused := _too_large(limit_bytes, fits) or _not_the_batch(limit_bytes, entries):
             return events.DivisionRefused(refused)
     if held and phase in _READING and not events_of(entries, events.BuffersReduced):
