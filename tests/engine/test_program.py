@@ -50,3 +50,24 @@ def test_the_package_that_runs_is_the_users(
     assert witness.is_user_file(file) is is_user
     assert (found is names["frame"]) is is_user
     witness.is_user_file.cache_clear()
+
+
+def test_packages_that_an_installer_put_into_another_folder_are_no_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pip install --target FOLDER`, with the script's own files in the same folder."""
+    records = tmp_path / "framework-1.0.dist-info" / "RECORD"
+    records.parent.mkdir()
+    records.write_text(
+        "framework/__init__.py,sha256=x,10\nlone.py,sha256=x,2\n"
+        "framework-1.0.dist-info/RECORD,,\n../../bin/framework,sha256=x,3\n"
+    )
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
+    of_users = {
+        "framework/layers.py": False,
+        "lone.py": False,
+        "framework_of_mine/layers.py": True,
+        "train.py": True,
+    }
+    for name, is_user in of_users.items():
+        assert witness.is_user_file(str(tmp_path / name)) is is_user, name

@@ -1,4 +1,7 @@
-"""The installed package that this process runs: it is the user's, unlike all others."""
+"""Which files are of installed packages, and which of these packages this process runs.
+
+The latter is the user's, unlike all others.
+"""
 
 import functools
 import os
@@ -7,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+MOST_FILES = 1 << 14  # a process imports some 4,000 files with TensorFlow
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
+@functools.lru_cache(maxsize=MOST_FILES)
 def is_installed(file: str) -> bool:
-    return any(folder in file for folder in _INSTALLED)
+    return bool(_packages_around(file))
 
 
 def is_of_program(file: str) -> bool:
@@ -19,8 +24,34 @@ def is_of_program(file: str) -> bool:
     if not is_installed(file):
         return False
     package = package_of(tuple(sys.orig_argv[1:]))
-    ends = (os.sep, ".py") if package else ()
-    return any(f"{folder}{package}{end}" in file for folder in _INSTALLED for end in ends)
+    inside = file.removeprefix(_packages_around(file))
+    return bool(package) and inside.startswith((f"{package}{os.sep}", f"{package}.py"))
+
+
+def _packages_around(file: str) -> str:
+    """The folder of installed packages that has a file; empty for other files."""
+    for name in _INSTALLED:
+        before, found, _ = file.partition(name)
+        if found:
+            return before + found
+    for folder in (f"{entry.rstrip(os.sep)}{os.sep}" for entry in sys.path if entry):
+        inside = file.removeprefix(folder)
+        if inside != file and inside.partition(os.sep)[0] in _installed_in(folder):
+            return folder
+    return ""
+
+
+@functools.lru_cache(maxsize=64)
+def _installed_in(folder: str) -> frozenset[str]:
+    """What installers wrote into a folder (`pip install --target`), by the names of its entries.
+
+    RECORD has a line for each file: https://packaging.python.org/specifications/recording-installed-packages/
+    """
+    names = set[str]()
+    for record in Path(folder).glob("*.dist-info/RECORD"):
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+        names |= {line.partition(",")[0].partition("/")[0] for line in lines}
+    return frozenset(names)
 
 
 @functools.lru_cache(maxsize=8)

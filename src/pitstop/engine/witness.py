@@ -25,7 +25,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.leaving import flush_all
 from pitstop.engine.made_folders import STDIN, TEXT
-from pitstop.engine.program import is_of_program
+from pitstop.engine.program import MOST_FILES, is_installed, is_of_program
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -154,7 +154,6 @@ _LIBRARIES = tuple(
     if (path := sysconfig.get_paths().get(key))
 )
 _TRACEBACK_CHARACTERS = 8000
-_MOST_FILES = 1 << 14  # a process imports some 4,000 files with TensorFlow
 _FRAMEWORK = "tensorflow."
 
 
@@ -162,7 +161,7 @@ def is_own_file(filename: str) -> bool:
     return filename.startswith(_OWN)
 
 
-@functools.lru_cache(maxsize=_MOST_FILES)
+@functools.lru_cache(maxsize=MOST_FILES)
 def is_user_file(filename: str) -> bool:
     if is_own_file(filename):
         return False
@@ -171,7 +170,7 @@ def is_user_file(filename: str) -> bool:
         or is_of_program(filename)
         or not (
             filename.startswith((*_LIBRARIES, "<"))
-            or f"{os.sep}site-packages{os.sep}" in filename
+            or is_installed(filename)
             or "__autograph_generated_file" in filename
             or filename.endswith(".pyx")  # compiled code knows the path of its build only
         )
