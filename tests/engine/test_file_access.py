@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,15 @@ def test_a_project_in_a_hidden_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_project_below_the_prefix_of_python(prefix: str) -> None:
     """Such as `/usr/src/app`."""
     assert not f"{prefix}/src/app/history.json".startswith(file_access._ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("file", "is_ignored"),
+    [("<frozen importlib._bootstrap_external>", True), ("/home/ada/train.py", False)],
+)
+def test_files_that_python_opens_to_import_a_module_are_ignored(
+    file: str, is_ignored: bool
+) -> None:
+    names = dict[str, Any]()
+    exec(compile("import sys; frame = sys._getframe()", file, "exec"), names)
+    assert file_access.is_ignored(names["frame"]) is is_ignored

@@ -86,7 +86,7 @@ class AppendedFiles:
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, _mode, flags = arguments
         is_append = flags & APPENDING == APPENDING
-        if not (is_append or self._begun) or file_access.is_own_look(frame):
+        if not (is_append or self._begun) or file_access.is_ignored(frame):
             return
         if os.getpid() != self._pid or not isinstance(path, str | bytes | os.PathLike):
             return

@@ -84,7 +84,7 @@ class EarlierFiles:
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
-        if not isinstance(path, str | bytes | os.PathLike) or file_access.is_own_look(frame):
+        if not isinstance(path, str | bytes | os.PathLike) or file_access.is_ignored(frame):
             return
         path = os.fsdecode(path)
         if not flags & os.O_TRUNC and self._is_given_back(path):

@@ -13,6 +13,7 @@ _ELSEWHERE = (
     *(f"{each}/{name}/" for each in {sys.prefix, sys.base_prefix} for name in _OF_PYTHON),
     *("/proc/", "/sys/", "/dev/"),
 )
+_IMPORTING = "<frozen importlib"
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
 
 
@@ -21,7 +22,7 @@ def read(path: str, most_bytes: int, offset_bytes: int = 0) -> tuple[bytes, int]
     if not Path(path).is_file():
         return b"", -1  # to open a pipe waits for a writer
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  see `is_own_look`
+        with open(path, "rb") as file:  # noqa: PTH123  see `is_ignored`
             file.seek(offset_bytes)
             return file.read(most_bytes), file.seek(0, os.SEEK_END)
     except OSError:
@@ -38,7 +39,7 @@ def size_bytes(path: str) -> int:
 
 def replace_end(path: str, offset_bytes: int, content: bytes) -> None:
     """Replaces the content of a file from this offset on; raises `OSError`."""
-    with open(path, "r+b") as file:  # noqa: PTH123  see `is_own_look`
+    with open(path, "r+b") as file:  # noqa: PTH123  see `is_ignored`
         file.seek(offset_bytes)
         file.write(content)
         file.truncate()
@@ -47,13 +48,16 @@ def replace_end(path: str, offset_bytes: int, content: bytes) -> None:
 def make(path: str, content: bytes, changed_seconds: float) -> None:
     """Makes a file, and its folders, with this content and time; raises `OSError`."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "xb") as file:  # noqa: PTH123  see `is_own_look`
+    with open(path, "xb") as file:  # noqa: PTH123  see `is_ignored`
         file.write(content)
     os.utime(path, (changed_seconds, changed_seconds))
 
 
-def is_own_look(frame: types.FrameType | None) -> bool:
-    return frame is not None and frame.f_code in _OWN
+def is_ignored(frame: types.FrameType | None) -> bool:
+    """Whether Pitstop looks into the file, or Python imports a module: TensorFlow has thousands."""
+    if frame is None:
+        return False
+    return frame.f_code in _OWN or frame.f_code.co_filename.startswith(_IMPORTING)
 
 
 _OWN = tuple(each.__code__ for each in (read, replace_end, make))
@@ -89,9 +93,7 @@ def opened() -> set[str]:
 
 
 def is_opened_by_script(frame: types.FrameType | None) -> bool:
-    """Whether the script opens the file, and no import, no framework and not Pitstop."""
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        return False
+    """Whether the script opens the file, and no framework and not Pitstop."""
     # Loaded where a training runs; each Python process of a run loads this module.
     from pitstop.engine.witness import is_of_script, is_own_file  # noqa: PLC0415
 
