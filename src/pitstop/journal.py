@@ -99,10 +99,11 @@ def read(path: Path) -> JournalText:
     return JournalText(tuple(entries), damaged)
 
 
-def first_of(path: Path, kind: type[_Event]) -> Entry | None:
-    """Read no further than to the first one."""
+def first_of(path: Path, kind: type[_Event], attempt: int | None = None) -> Entry | None:
+    """Read no further than to the first one, of this attempt or of any."""
     entries = filter(None, map(decode, _lines(path)))
-    return next((each for each in entries if isinstance(each.event, kind)), None)
+    kinds = (each for each in entries if isinstance(each.event, kind))
+    return next((each for each in kinds if attempt in (None, each.attempt)), None)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from pitstop.events import AttemptStarted, FitStarted
 from pitstop.journal import Entry, encode
 
 _FIRST = {"code": "1", "random numbers of numpy": "2", "y": "3", "value of scale": "4"}
-_STARTED, _BEGAN = 1.6e9, 1.65e9
+_STARTED, _STARTED_AGAIN, _BEGAN = 1.6e9, 1.62e9, 1.65e9
 
 
 @pytest.fixture
@@ -29,11 +29,16 @@ def files(monkeypatch: pytest.MonkeyPatch) -> EarlierFiles:
     return found
 
 
-def session(folder: Path, *, newest: Any = None, kernel: bool = False) -> Any:
-    started = AttemptStarted(1, ["python"], 1, 2, "host", started_seconds=_STARTED)
+def session(
+    folder: Path, *, newest: Any = None, kernel: bool = False, first_to_train: int = 1
+) -> Any:
+    started = [
+        AttemptStarted(each, ["python"], 1, 2, "host", started_seconds=seconds)
+        for each, seconds in ((1, _STARTED), (2, _STARTED_AGAIN))
+    ]
     entries = [
-        Entry(_STARTED, 1, started),
-        Entry(_BEGAN, 1, FitStarted(0, 1, 1, began_with=_FIRST)),
+        *(Entry(each.started_seconds, each.attempt, each) for each in started),
+        Entry(_BEGAN, first_to_train, FitStarted(0, 1, 1, began_with=_FIRST)),
         Entry(1.8e9, 2, FitStarted(0, 1, 1, began_with={"code": "8", "y": "9"})),
     ]
     (folder / "run").mkdir()
@@ -44,10 +49,14 @@ def session(folder: Path, *, newest: Any = None, kernel: bool = False) -> Any:
 
 
 def prepared(folder: Path, files: EarlierFiles, seconds: float = _STARTED + 1) -> None:
+    files.note(str(written(folder, seconds)))
+
+
+def written(folder: Path, seconds: float) -> Path:
     path = folder / "prepared"
     path.touch()
     os.utime(path, (seconds, seconds))
-    files.note(str(path))
+    return path
 
 
 @pytest.mark.parametrize("name", ["random numbers of numpy", "y"])
@@ -98,6 +107,40 @@ def test_only_what_was_prepared_before_the_run_trained_is_not_made_again(
     before, now = Identity(names={"scale": "1", "x": "2"}), Identity(names={"scale": "3", "x": "2"})
     assert bool(first_training.not_made_again(run, before, now)) is is_told
     assert not first_training.not_made_again(run, before, before)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first_to_train", "is_told"),
+    [
+        (_STARTED + 1, 2, True),
+        (_STARTED + 1, 1, False),
+        (_STARTED - 1, 2, False),
+        (_STARTED_AGAIN + 1, 2, False),
+    ],
+)
+@pytest.mark.parametrize("use", ["read", "look"])
+def test_what_was_prepared_by_an_attempt_that_never_trained_is_told(
+    seconds: float, first_to_train: int, is_told: bool, use: str, tmp_path: Path, files: Any
+) -> None:
+    path = written(tmp_path, seconds)
+    files.looks.begin()
+    try:
+        path.read_bytes() if use == "read" else path.exists()
+        run = session(tmp_path, first_to_train=first_to_train)
+        assert bool(first_training.deviation(run, _FIRST)) is is_told
+    finally:
+        files.looks.end()
+
+
+def test_a_file_that_the_script_writes_anew_is_not_prepared(tmp_path: Path, files: Any) -> None:
+    path = written(tmp_path, _STARTED + 1)
+    files.looks.begin()
+    try:
+        assert path.exists()
+        path.write_text("a new log")
+        assert not first_training.deviation(session(tmp_path, first_to_train=2), _FIRST)
+    finally:
+        files.looks.end()
 
 
 @pytest.mark.parametrize(("before", "is_told"), [("[1]", True), ("[]", False), ("", False)])

@@ -63,6 +63,18 @@ def test_a_training_of_which_nothing_was_saved_is_not_exact_after_data_that_were
     assert "prepared.npy" in run.last(LevelKnown).reason
 
 
+@pytest.mark.parametrize("word", ["fit", "loop"])
+def test_data_that_an_attempt_prepared_before_it_could_train_are_told(
+    word: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "prepares_once.py", ("out", word, "dies"), interpreter=forked)
+    for options in ((), ("--die-at-step", "1")):
+        assert run.attempt(*options).returncode != 0
+    assert run.attempt().returncode == 0
+    assert run.last(LevelKnown).level == "not_exact"
+    assert "prepared.npy" in run.last(LevelKnown).reason
+
+
 def test_a_training_of_which_nothing_was_saved_is_exact_without_such_data(
     tmp_path: Path, forked: Interpreter
 ) -> None:

@@ -25,7 +25,6 @@ from pitstop.engine.path_record import CREATED, REMOVED
 from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
 _MOST_FILES = 4096
-_MOST_BYTES = 1 << 16
 _MOST_INPUTS = 256
 _LARGEST_INPUT_BYTES = 1 << 20
 OWN_RESUME = "the script resumes by itself from files of an earlier attempt ({}); Pitstop does not"
@@ -68,6 +67,7 @@ class EarlierFiles:
         self._started_seconds = time.time()
         self._listening = False
         self._read: dict[str, float] = {}
+        self._looked: dict[str, float] = {}
         self._databases: dict[str, float] = {}
         self._own_databases: set[str] = set()
         self._continued: dict[str, float] = {}
@@ -224,13 +224,13 @@ class EarlierFiles:
             return
         changed_seconds = file_access.changed_seconds(path)
         if 0 < changed_seconds < self._started_seconds:
-            self._begun_anew[path] = BegunAnew(changed_seconds, _digest_of(path))
+            self._begun_anew[path] = BegunAnew(changed_seconds, file_access.digest_of(path))
 
     def _lacks_content(self, path: str) -> bool:
         anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
         if self._doubt is None or anew is None or anew.changed_seconds < self._began_seconds:
             return False
-        return _digest_of(path) != anew.content
+        return file_access.digest_of(path) != anew.content
 
     def _keep_content(self, path: str) -> None:
         """What the earlier attempts have left in a file that the script is about to write to."""
@@ -283,7 +283,7 @@ class EarlierFiles:
             return
         if self._listening:
             anew = self._begun_anew.get(os.path.abspath(path))  # noqa: PTH100
-            changed_seconds = anew.changed_seconds if anew else _changed_database(path)
+            changed_seconds = anew.changed_seconds if anew else file_access.database_changed(path)
             self._databases.setdefault(path, changed_seconds)
             if script_frame(frame):
                 self._own_databases.add(path)
@@ -292,6 +292,8 @@ class EarlierFiles:
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
         """What of it was written since an earlier attempt began to train; ends the listening."""
         self._listening = False
+        if self._doubt is None:
+            self.looks.end()
         found = self.read_ahead(attempt_dir, began_seconds)
         weights = [path for path in found if path.endswith(WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
@@ -300,12 +302,15 @@ class EarlierFiles:
         self, attempt_dir: Path, since_seconds: float, until_seconds: float = math.inf
     ) -> list[str]:
         """Files that the script has read, and that an earlier attempt had written in that time."""
-        run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
-        return [
-            path
-            for path, changed_seconds in self._read.items()
-            if since_seconds <= changed_seconds < until_seconds and not path.startswith(run_dir)
-        ]
+        return file_access.written_within(self._read, attempt_dir, since_seconds, until_seconds)
+
+    def looked_ahead(
+        self, attempt_dir: Path, since_seconds: float, until_seconds: float
+    ) -> list[str]:
+        """The same of files that the script has found to be there, and has not written itself."""
+        own = self._continued.keys() | self._begun_anew.keys()
+        looked = {path: self._looked[path] for path in self._looked if path not in own}
+        return file_access.written_within(looked, attempt_dir, since_seconds, until_seconds)
 
     # -- in a restored training --------------------------------------------------------------
 
@@ -321,7 +326,7 @@ class EarlierFiles:
         self.looks.begin()
         for path, changed_seconds in self._databases.items():
             is_anew = path in self._own_databases and began_seconds <= changed_seconds
-            if is_anew and _changed_database(path) != changed_seconds:
+            if is_anew and file_access.database_changed(path) != changed_seconds:
                 self._tell(path, _BEGUN_ANEW)
             elif self._is_changed(changed_seconds):
                 self._tell(path)
@@ -345,6 +350,11 @@ class EarlierFiles:
         self.looks.end()
 
     def _looked_at(self, path: str, changed_seconds: float) -> None:
+        if self._listening and len(self._looked) < _MOST_FILES and not file_access.is_code(path):
+            path = os.path.abspath(path)  # noqa: PTH100
+            if 0 < changed_seconds < self._started_seconds:
+                self._looked.setdefault(path, changed_seconds)
+            return
         if changed_seconds and self._is_given_back(path):
             return
         is_lost = not changed_seconds and self._lacks_content(path)
@@ -382,14 +392,3 @@ class EarlierFiles:
 
 
 EARLIER = EarlierFiles()  # of this process
-
-
-def _digest_of(path: str) -> str:
-    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
-    content, size_bytes = file_access.read(path, _MOST_BYTES)
-    digest = hashlib.blake2b(content, digest_size=12).hexdigest()
-    return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
-
-
-def _changed_database(path: str) -> float:
-    return max(file_access.changed_seconds(each) for each in (path, f"{path}-wal"))

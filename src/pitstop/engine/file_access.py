@@ -1,11 +1,14 @@
 """Files as they are opened: by whom; and files that are read and written without being heard."""
 
 import contextlib
+import hashlib
 import os
 import sys
 import types
+from collections.abc import Mapping
 from pathlib import Path
 
+_MOST_DIGESTED_BYTES = 1 << 16
 _CODE = (".py", ".pyc", ".so", ".pth")
 _OF_PYTHON = ("bin", "etc", "include", "lib", "lib64", "share")
 _ELSEWHERE = (
@@ -68,6 +71,29 @@ def changed_seconds(path: str) -> float:
         return Path(path).stat().st_mtime
     except (OSError, ValueError):
         return 0.0
+
+
+def database_changed(path: str) -> float:
+    return max(changed_seconds(each) for each in (path, f"{path}-wal"))
+
+
+def written_within(
+    files: Mapping[str, float], attempt_dir: Path, since_seconds: float, until_seconds: float
+) -> list[str]:
+    """Those that were changed then, of paths outside of the run's folder."""
+    run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
+    return [
+        path
+        for path, changed in files.items()
+        if since_seconds <= changed < until_seconds and not path.startswith(run_dir)
+    ]
+
+
+def digest_of(path: str) -> str:
+    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
+    content, size_bytes = read(path, _MOST_DIGESTED_BYTES)
+    digest = hashlib.blake2b(content, digest_size=12).hexdigest()
+    return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
 
 
 def is_code(path: str) -> bool:

@@ -4,7 +4,9 @@ A script that keeps its prepared data in a file reads them in its next attempt, 
 nor computes what it needs for them. What follows differs then, where no state of it is restored.
 """
 
+import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pitstop import journal
@@ -25,6 +27,10 @@ _OTHER = (
     "run, of which no state was saved ({}); has that attempt prepared {} for it?"
 )
 _SOME_FILE = "data"
+_NEVER_TRAINED = (
+    "an earlier attempt prepared {} and ended before its first training: what else it would have "
+    "drawn and computed for it is unknown"
+)
 _NOT_READ = (
     "the script has not read its shuffled datasets as often as before this training began, perhaps "
     "because an earlier attempt has kept what it read; their orders may be others"
@@ -54,6 +60,8 @@ def deviation(session: Session, now: Mapping[str, str]) -> str:
         return ""
     attempt_dir = session.attempt_dir
     first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, FitStarted)
+    if prepared := _prepared_without_training(attempt_dir, first.attempt if first else None):
+        return _NEVER_TRAINED.format(prepared)
     before = first.event.began_with if first and isinstance(first.event, FitStarted) else {}
     moved = _moved(before, now)
     files = EARLIER.read_ahead(attempt_dir, started_seconds(attempt_dir)) if moved else []
@@ -65,6 +73,16 @@ def deviation(session: Session, now: Mapping[str, str]) -> str:
         moved = [name for name in moved if not name.startswith(_HELD)]
     told = ", ".join(moved[:_MOST_TOLD])
     return _OTHER.format(told, next(iter(files), _SOME_FILE)) if moved else ""
+
+
+def _prepared_without_training(attempt_dir: Path, first_to_train: int | None) -> str:
+    """A file of attempts before the first one that trained, which the script uses; else empty."""
+    until_seconds = math.inf  # what this attempt writes itself is not counted
+    if first_to_train is not None:
+        until_seconds = started_seconds(attempt_dir, first_to_train)
+    times = started_seconds(attempt_dir), until_seconds
+    files = EARLIER.read_ahead(attempt_dir, *times) + EARLIER.looked_ahead(attempt_dir, *times)
+    return next(iter(files), "")
 
 
 def not_made_again(session: Session, before: Identity, now: Identity) -> str:

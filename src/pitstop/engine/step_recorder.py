@@ -60,9 +60,9 @@ def began_seconds(attempt_dir: Path) -> float:
     return min(began, default=math.inf)
 
 
-def started_seconds(attempt_dir: Path) -> float:
-    """When the first attempt of the run started, before its process did."""
-    first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, AttemptStarted)
+def started_seconds(attempt_dir: Path, attempt: int | None = None) -> float:
+    """When an attempt of the run started, before its process did; else its first one."""
+    first = journal.first_of(attempt_dir.parent.parent / JOURNAL_FILE, AttemptStarted, attempt)
     if first is None or not isinstance(first.event, AttemptStarted):
         return time.time()
     return first.event.started_seconds or first.time_seconds

@@ -162,8 +162,11 @@ class _Autoload:
             randomness.watch_unseeded_ops()
             stages.watch()
             if stacks_path := os.environ.get("PITSTOP_STACKS"):
-                cache_locks.watch(Path(stacks_path).parent)
-                shuffle_readings.SHUFFLE_READINGS.watch(Path(stacks_path).parent)
+                attempt_dir = Path(stacks_path).parent
+                cache_locks.watch(attempt_dir)
+                shuffle_readings.SHUFFLE_READINGS.watch(attempt_dir)
+                if int(attempt_dir.name) > 1:
+                    EARLIER.looks.begin()
             # `ENV_SMALL_BUFFERS` by its value, as `ENV_STACKS` below.
             if os.environ.get("PITSTOP_SMALL_BUFFERS"):
                 buffers.reduce()

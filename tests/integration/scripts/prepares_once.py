@@ -1,9 +1,11 @@
 """Keeps its prepared data in a file, and its random generator in a local variable.
 
-`prepares_once.py OUT [fit | loop] [global | scaled]`; `global`: the generator is that of
-`numpy.random`; `scaled`: has a scale only where it prepares the data.
+`prepares_once.py OUT [fit | loop] [global | scaled | dies]`; `global`: the generator is that of
+`numpy.random`; `scaled`: has a scale only where it prepares the data; `dies`: after it has.
 """
 
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ PREPARED = Path("prepared.npy")
 def prepared(rng: Any) -> np.ndarray:
     if not PREPARED.exists():
         np.save(PREPARED, rng.normal(size=(40, 4)).astype("float32"))
+        if "dies" in sys.argv:
+            os.kill(os.getpid(), signal.SIGKILL)
     return np.load(PREPARED)
 
 
