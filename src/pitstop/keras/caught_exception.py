@@ -1,7 +1,9 @@
 """A `fit` that ended in an exception which the script caught: an outcome like any other."""
 
+import functools
 import json
 import sys
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,12 +28,14 @@ def describe(error: BaseException) -> dict[str, Any] | None:
         "module": kind.__module__,
         "class": kind.__qualname__,
         "arguments": list(error.args),
+        "attributes": dict(vars(error)),
         "message": str(error),
     }
-    if kind.__name__ in _OUT_OF_MEMORY or vars(error):
+    if kind.__name__ in _OUT_OF_MEMORY:
         return None
     try:
-        is_plain = json.loads(json.dumps(record)) == record
+        # By their texts: a loss that is not a number differs from itself, a tuple is no list.
+        is_plain = repr(json.loads(json.dumps(record))) == repr(record)
     except (TypeError, ValueError):
         return None
     return record if is_plain and again(record) is not None else None
@@ -42,11 +46,15 @@ def again(record: Mapping[str, Any]) -> Exception | None:
     kind = getattr(sys.modules.get(str(record["module"])), str(record["class"]), None)
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
         return None
+    is_of_script = isinstance(vars(kind).get("__init__"), types.FunctionType)
     try:
-        error = kind(*record["arguments"])
+        # A constructor of the script's own may take other arguments than it hands on.
+        new = functools.partial(kind.__new__, kind) if is_of_script else kind
+        error = new(*record["arguments"])
+        vars(error).update(record.get("attributes", {}))
         is_same = str(error) == record["message"] and list(error.args) == record["arguments"]
     except Exception:  # noqa: BLE001
-        # A constructor of the script's own.
+        # Code of the script's own.
         return None
     return error if is_same else None
 
