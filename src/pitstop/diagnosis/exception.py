@@ -46,8 +46,13 @@ HOW_TO_REPORT = (
 )
 _OURS = re.compile(r"/(?:src|site-packages|dist-packages)/pitstop/|^pitstop/")
 _STANDARD = re.compile(r"/lib/python\d[\d.]*/(?!site-packages|dist-packages)|<frozen |/numpy/")
-_PASSES_ON = re.compile(r"\(\s*\*|\*\*\w+\)|\byield\b|\bnext\(|\.read\(|\bopen\(")
-"""A call that hands on what the script gave: what fails below it is the script's."""
+_PASSES_ON = re.compile(
+    r"\(\s*\*|\*\*\w+\)|\byield\b|\bnext\(|\.read\(|\bopen\(|\boriginal\(|\b(?:run|call|instead)\(\)"
+)
+"""A call that hands on what the script gave: what fails below it is the script's.
+
+TensorFlow leaves its own frames out of a traceback, so that such a call may be the last one.
+"""
 
 
 class Frame(Frozen):

@@ -95,6 +95,8 @@ _OWN_FILE = "/app/src/pitstop/tensorflow/private.py"
             "unknown",
         ),
         (_FIT_FRAMES + _OURS.replace("float(value)", "call(*args, **named)"), "user_code_error"),
+        (_FIT_FRAMES + _OURS.replace("float(value)", "run()"), "user_code_error"),
+        (_FIT_FRAMES + _OURS.replace("float(value)", "original(queue, data)"), "user_code_error"),
         (_OURS + '  File "/app/train.py", line 3, in loss\n    return a + b\n', "user_code_error"),
         (_FIT_FRAMES, "user_code_error"),
     ],
