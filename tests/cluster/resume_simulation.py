@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from pitstop.cluster.gang import LeaderProgress
 from pitstop.cluster.messages import (
     GangOver,
     GangReady,
@@ -17,14 +18,14 @@ from pitstop.cluster.messages import (
     ResumeProposal,
     ToMember,
 )
-from pitstop.cluster.resume_agreement import ANEW, mark_of
+from pitstop.cluster.resume_agreement import ANEW, mark_of, pause_seconds
 from pitstop.cluster.spec import Task
 from tests.cluster.simulated_network import Conditions, SimulatedNetwork
 
 MOST_STEPS = 8
-REPEAT_SECONDS = 1.0
 START_SECONDS = 2.0  # of a trainer that has died
 READ_SECONDS = 0.02
+TICK_SECONDS = 0.01
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Waiting:
     holds: tuple[int, ...]
     damaged: frozenset[int]
     attempt: int = 1
+    said: int = 0
     begun: GangReady | None = None
 
 
@@ -60,6 +62,7 @@ class ResumeSimulation(SimulatedNetwork):
         if self.conditions.crash:
             victim = self.chance.choice(self.tasks)
             self._post(self.chance.uniform(0.0, 3.0), lambda: self._crash(victim))
+        self._tick()
         self._play(lambda: self.together is not None)
         if self.together is not None:
             self.all_begun_seconds = self.now
@@ -82,13 +85,18 @@ class ResumeSimulation(SimulatedNetwork):
         damaged = {step for each in self.members.values() for step in each.damaged}
         return self.saved_at(max(held - damaged)) if held - damaged else ANEW
 
+    def _tick(self) -> None:
+        self._lead(lambda: self.leader.tick(self.now, LeaderProgress(0, trains=False)))
+        self._post(self._says_at + TICK_SECONDS, self._tick)
+
     def _muster(self, task: Task, attempt: int) -> None:
         member = self.members[task]
         if member.attempt != attempt or member.begun is not None:
             return
         marks = [self.saved_at(step) for step in member.holds]
         self._tell(task, Muster(attempt, marks, ["exact"] * len(marks), [self._before]))
-        self._post(self.now + REPEAT_SECONDS, lambda: self._muster(task, attempt))
+        self._post(self.now + pause_seconds(member.said), lambda: self._muster(task, attempt))
+        member.said += 1
 
     def _crash(self, task: Task) -> None:
         self._tell(task, MemberDown(self.members[task].attempt, "its process was killed"))
@@ -106,7 +114,7 @@ class ResumeSimulation(SimulatedNetwork):
 
     def _begin_again(self, task: Task) -> None:
         member = self.members[task]
-        member.attempt, member.begun = member.attempt + 1, None
+        member.attempt, member.begun, member.said = member.attempt + 1, None, 0
         attempt = member.attempt
         self._post(self.now + START_SECONDS, lambda: self._muster(task, attempt))
 
@@ -114,6 +122,7 @@ class ResumeSimulation(SimulatedNetwork):
         member = self.members[task]
         match order:
             case ResumeProposal(number, mark) if member.begun is None:
+                member.said = 0
                 answer = ResumeAnswer(number, mark not in map(self.saved_at, member.damaged))
                 read_at = self.now + self.chance.uniform(0.0, READ_SECONDS)
                 self._post(read_at, lambda: self._tell(task, answer))

@@ -84,6 +84,21 @@ def test_a_commit_is_said_again_until_it_is_confirmed() -> None:
     assert leader.tick(100.2, TRAINS) == []
 
 
+def test_a_proposal_is_said_again_less_and_less_often_to_those_who_have_not_answered() -> None:
+    leader, idle = new_leader(), LeaderProgress(0, trains=False)
+    leader.hear(W0, Muster(1))
+    [(_, proposal), (_, same)] = leader.hear(W1, Muster(1))
+    leader.hear(W0, ResumeAnswer(1, verified=True))
+    assert leader.hear(W0, Muster(1)) == []
+    said = [tenth for tenth in range(60) if leader.tick(tenth / 10 + 0.001, idle) == [(W1, same)]]
+    pauses = [later - sooner for sooner, later in itertools.pairwise(said)]
+    assert proposal == same
+    assert pauses == sorted(pauses)
+    assert (said[0], pauses[-1]) == (1, 10)
+    assert len(leader.hear(W1, ResumeAnswer(1, verified=True))) == 2
+    assert leader.tick(9.0, idle) == []
+
+
 def test_orders_to_thousands_are_not_said_again_before_they_can_have_answered() -> None:
     tasks = [Task("worker", index) for index in range(4000)]
     leader = GangLeader(frozenset(tasks), W0, lambda: "g1")

@@ -181,3 +181,10 @@ def test_all_begin_together_from_the_newest_whole_state_whatever_is_lost(
         assert ready.mark == gangs[ready.gang] == simulation.best()
         held = {simulation.saved_at(step) for step in simulation.members[task].holds} | {ANEW}
         assert ready.mark in held
+
+
+def test_hundreds_begin_soon_though_words_are_lost() -> None:
+    simulation = ResumeSimulation(Conditions(500, seed=1, loss=0.05))
+    simulation.run()
+    assert simulation.all_begun_seconds is not None
+    assert simulation.all_begun_seconds < 3.0  # simulated; by one word a second, 6 to 8

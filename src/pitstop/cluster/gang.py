@@ -49,7 +49,6 @@ class GangLeader:
         self._new_name = new_name
         self._ended: dict[Task, int] = {}
         self._over: messages.GangOver | None = None
-        self._told_at_seconds: float | None = None
         self._progress = LeaderProgress(0, trains=False)
         self._begin()
 
@@ -61,6 +60,8 @@ class GangLeader:
         self._ordered_step: int | None = None
         self._settles_until_seconds = 0.0
         self._is_doubted = False
+        self._told_at_seconds: float | None = None
+        self._proposals = 0
 
     @property
     def stop_step(self) -> int | None:
@@ -127,8 +128,18 @@ class GangLeader:
     def tick(self, now_seconds: float, progress: LeaderProgress) -> Orders:
         self._progress = progress
         if not self.is_ready:
-            return []
+            return list(self._proposed_again(now_seconds))
         return [*self._snapshot(now_seconds, progress), *self._repeated(now_seconds)]
+
+    def _proposed_again(self, now_seconds: float) -> resume_agreement.Words:
+        """Less and less often: to read a large state takes its time."""
+        if not self._resume.is_open:
+            return ()
+        self._told_at_seconds = told_at = self._told_at_seconds or now_seconds
+        if now_seconds - told_at < resume_agreement.pause_seconds(self._proposals):
+            return ()
+        self._told_at_seconds, self._proposals = now_seconds, self._proposals + 1
+        return self._resume.proposed_again()
 
     def _repeated(self, now_seconds: float) -> stop_agreement.Orders:
         """The orders to members that have not answered for a while: a connection may be new."""

@@ -21,6 +21,8 @@ from pitstop.store.manifest import CheckpointInfo
 ANEW = ""  # the mark of no state
 _EXACT = ("exact", "exact_by_replay")
 _MOST_GANGS = 200
+_FIRST_PAUSE_SECONDS = 0.1
+_LAST_PAUSE_SECONDS = 1.0
 _STATE_OF = "the saved state of "
 
 Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]  # what is sent to whom
@@ -50,7 +52,7 @@ class ResumeAgreement:
             return ((task, self.outcome),)
         before = self.musters.get(task)
         if self._unread and before is not None and before.attempt == muster.attempt:
-            return ((task, self._proposal),)
+            return ((task, self._proposal),) if task in self._unread else ()
         self.musters[task] = muster
         self._missing.discard(task)
         if self._missing:
@@ -58,6 +60,15 @@ class ResumeAgreement:
         if problem := self._problem():
             return self._told_all(GangRefused(problem))
         return self._proposed()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a state is proposed, and not all have read it."""
+        return bool(self._unread)
+
+    def proposed_again(self) -> Words:
+        """To all that have not read what is proposed: the word may be lost."""
+        return tuple((task, self._proposal) for task in self._unread)
 
     def verified(self, task: Task, answer: ResumeAnswer) -> Words:
         if answer.proposal != self._proposal.proposal or task not in self._unread:
@@ -114,6 +125,11 @@ class ResumeAgreement:
                 reason = f": {muster.doubt}" if muster.doubt else ""
                 return f"{_STATE_OF}{task} is not exact{reason}"
         return ""
+
+
+def pause_seconds(said: int) -> float:
+    """Before something that was said so often is said again, while there is no answer."""
+    return min(_FIRST_PAUSE_SECONDS * (1 << min(said, 8)), _LAST_PAUSE_SECONDS)
 
 
 def mark_of(gang: str, fit: int, step: int, milestone: str) -> str:

@@ -21,7 +21,6 @@ _FORM_SECONDS = 60.0
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to report a lost trainer, which raises an exception here."""
-_REPEAT_SECONDS = 1.0
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
@@ -58,6 +57,7 @@ class GangPart:
         self._waits_since: float | None = None
         self._told_waiting = False
         self._repeat_at = 0.0
+        self._said = 0
         self._proposal: messages.ResumeProposal | None = None
         self._proposed = False
         self._gang = ""
@@ -216,7 +216,8 @@ class GangPart:
             yield self._no_gang
             yield from self._go_alone(_NOT_AGREED)
         elif now >= self._repeat_at:
-            self._repeat_at = now + _REPEAT_SECONDS
+            self._repeat_at = now + resume_agreement.pause_seconds(self._said)
+            self._said += 1
             saved = self._resources.catalog.entries()
             self._states = held_states(saved, self._plan.history.gangs, self._task)
             doubt = self._plan.history.doubt
@@ -239,7 +240,7 @@ class GangPart:
         match order:
             case messages.ResumeProposal() if self._waits_since is not None:
                 # From here on there is no limit: to read the state takes its time.
-                self._proposal, self._proposed = order, True
+                self._proposal, self._proposed, self._said = order, True, 0
             case messages.GangReady():
                 yield from self._ready(order)
             case messages.GangRefused(reason) if self._waits_since is not None:
