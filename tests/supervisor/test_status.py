@@ -9,7 +9,8 @@ import pytest
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.status import Status, live_status, replay_text, with_progress
+from pitstop.supervisor.status import Status, live_status, with_progress
+from pitstop.supervisor.status_rows import replay_text
 
 
 def _beacon(loss: float = 0.25) -> Beacon:

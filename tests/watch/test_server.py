@@ -78,7 +78,7 @@ def test_the_runs_and_each_run_are_shown(client: Client) -> None:
     assert "run=one" in text
     status, text = client.ask("&run=two")
     assert status == 200
-    for wanted in ("100 of 500", "How it went", "user_code_error", ">All runs<"):
+    for wanted in ("20% of 500 steps", "How it went", "user_code_error", ">All runs<"):
         assert wanted in text
 
 

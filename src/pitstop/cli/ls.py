@@ -14,7 +14,8 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.control.live_run import status_at, statuses_at
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status import Status, loss_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_rows import cells
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 
@@ -62,17 +63,9 @@ def counted(status: Status) -> dict[str, JsonValue]:
 
 
 def print_table(found: Sequence[Status]) -> None:
-    rows = [_COLUMNS, *(_row(status) for status in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    texts = [cells(each) | {"run": each.run_dir} for each in found]
+    rows = [_COLUMNS, *([each[name] or "-" for name in _COLUMNS] for each in texts)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        tell("  ".join(cells).rstrip())
-
-
-def _row(status: Status) -> tuple[str, ...]:
-    epoch = None if status.epoch is None else status.epoch + 1
-    numbers = (status.step, epoch, status.checkpoint_step, status.attempt or None)
-    counts = ("-" if n is None else str(n) for n in numbers)
-    value, name = status.best_value, status.best_metric
-    best = "-" if value is None else f"{name} {value:.4g}"
-    return (status.run_dir, status.state, *counts, loss_text(status) or "-", best)
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        tell("  ".join(padded).rstrip())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from pitstop import report
-from pitstop.cli.status import describe
 from pitstop.record import Frozen
 from pitstop.report import page, terminal
 from pitstop.report.page.element import element, serialize
@@ -17,6 +16,7 @@ from pitstop.report.why import WhyReport
 from pitstop.store.lock import is_locked
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
+from pitstop.supervisor.status_rows import describe
 
 if TYPE_CHECKING:
     from pitstop.notebook.kernel_run import KernelRun
@@ -58,8 +58,7 @@ class RunView:
         self._run = run
 
     def status(self) -> StatusView:
-        found = describe(status_of(open_existing(self._run.folder)))
-        return StatusView(tuple((name, text) for name, text in found if text))
+        return StatusView(tuple(describe(status_of(open_existing(self._run.folder)))))
 
     def why(self) -> WhyView:
         folder = open_existing(self._run.folder)

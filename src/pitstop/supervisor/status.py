@@ -8,7 +8,6 @@ from dataclasses import field, replace
 from typing import Self
 
 from pitstop import events, journal
-from pitstop.durations import duration
 from pitstop.events import JsonValue
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.flight.sample import Sample, TrainingSample
@@ -147,38 +146,6 @@ def with_sample(status: Status, sample: Sample | None) -> Status:
         pid=sample.trainer.pid if sample.trainer else None,
         memory_bytes=sample.memory_bytes or None,
     )
-
-
-def replay_text(status: Status) -> str:
-    if status.batches_to_replay is None:
-        return ""
-    drawn = f"{status.replayed_batches} of {status.batches_to_replay}"
-    return f"replaying to step {status.replay_step}: {drawn} batches"
-
-
-def place_text(status: Status, of: str) -> str:
-    """`12, epoch 2 of 5`, or with another `of`; empty where nothing is known."""
-    if status.step is None or status.epoch is None or status.epochs == 1:
-        return "" if status.step is None else f"{status.step}"
-    epochs = f"{of}{status.epochs}" if status.epochs else ""
-    return f"{status.step}, epoch {status.epoch + 1}{epochs}"
-
-
-def loss_text(status: Status, digits: int = 4) -> str:
-    return f"{status.loss:.{digits}g}" if isinstance(status.loss, float) else status.loss or ""
-
-
-def best_text(status: Status, digits: int = 4) -> str:
-    if status.best_value is None or status.best_epoch is None:
-        return ""
-    return f"{status.best_metric} {status.best_value:.{digits}g} in epoch {status.best_epoch + 1}"
-
-
-def rate_text(status: Status) -> str:
-    if status.rate is None:
-        return ""
-    left = "" if status.eta_seconds is None else f", {duration(status.eta_seconds)} left"
-    return f"{status.rate:.3g} steps/s{left}"
 
 
 def _json_loss(loss: float) -> float | str | None:

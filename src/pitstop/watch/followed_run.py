@@ -18,6 +18,7 @@ from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.control.live_run import holder, suspended
 from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status import SUSPENDED, Status, status_from, with_sample
+from pitstop.supervisor.status_rows import describe
 from pitstop.watch.growing_file import GrowingFile, SampleTail, StepCurve
 
 
@@ -77,9 +78,11 @@ class FollowedRun:
         live = (time.time(), tail.forecasts) if self.is_live else ()
         return timeline_of(own, curve.records(), tail.samples, *live)
 
-    def forecasts(self) -> list[str]:
+    def rows(self) -> list[tuple[str, str]]:
+        """Its status in words, and what is going to run out."""
         found = self._followed()[1].forecasts if self.is_live and self.attempt else []
-        return [short_forecast(each) for each in found]
+        forecasts = [short_forecast(each) for each in found]
+        return describe(replace(self.status(), run_dir="", forecasts=forecasts))
 
     def cause(self) -> str:
         """Why the newest attempt ended; diagnosed once."""

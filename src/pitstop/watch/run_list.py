@@ -11,7 +11,8 @@ from pitstop.durations import duration
 from pitstop.errors import PitstopError
 from pitstop.report.page.element import Child, element
 from pitstop.store.run_folder import find_runs
-from pitstop.supervisor.status import Status, best_text, loss_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_rows import cells
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun
 
@@ -51,27 +52,23 @@ class RunList:
         return element("section", table if rows else nothing, class_="wide runs")
 
     def _row(self, name: str, status: Status, token: str) -> Element:
-        run, eta = self.runs[name], status.eta_seconds
+        run, texts = self.runs[name], cells(status)
         link = element("a", name, href="?" + urlencode({"token": token, "run": name}))
-        saved = status.checkpoint_step
         state = element("span", status.state, class_=f"pill {run_parts.tone(status.state)}")
-        steps = element("div", run_parts.step_text(status), run_parts.progress_bar(status))
+        steps = element("div", texts["step"], run_parts.progress_bar(status))
         changed = f"{duration(max(0.0, time.time() - _changed(run)))} ago" if run else ""
         found: list[tuple[Child, str, str]] = [
             (link, "name", ""),
             (state, "", ""),
             (steps, "steps", ""),
-            ("" if eta is None else duration(eta), "", "left "),
-            (loss_text(status), "", "loss "),
-            (best_text(status), "", "best "),
-            ("" if saved is None else f"step {saved:,}", "", "saved "),
+            *((texts[each], "", f"{each} ") for each in ("time left", "loss", "best", "saved")),
             (changed, "", ""),
         ]
-        cells = (
+        columns = (
             element("td", cell, class_=kind, data_label=label if cell else "")
             for cell, kind, label in found
         )
-        return element("tr", *cells)
+        return element("tr", *columns)
 
 
 def _followed(path: Path, run: FollowedRun | None) -> FollowedRun | None:

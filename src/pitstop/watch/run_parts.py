@@ -15,7 +15,8 @@ from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.retention import last_policy, why_kept
-from pitstop.supervisor.status import Status, best_text, loss_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_rows import total_steps
 from pitstop.watch.followed_run import FollowedRun
 
 _LOG_LINES = 60
@@ -25,10 +26,7 @@ _MOST_LISTED = 20
 
 def now(run: FollowedRun) -> Element:
     status = run.status()
-    rows = [
-        element("div", element("dt", name), element("dd", text))
-        for name, text in rows_of(status, run.forecasts())
-    ]
+    rows = (element("div", element("dt", name), element("dd", text)) for name, text in run.rows())
     return element(
         "header",
         element(
@@ -44,39 +42,6 @@ def now(run: FollowedRun) -> Element:
     )
 
 
-def rows_of(status: Status, forecasts: Sequence[str] = ()) -> list[tuple[str, str]]:
-    eta, rate, age = status.eta_seconds, status.rate, status.checkpoint_age_seconds
-    saved = "" if age is None else f"step {status.checkpoint_step:,}, {duration(age)} ago"
-    rows = [
-        ("step", step_text(status)),
-        ("epoch", _epoch(status)),
-        ("time left", "" if eta is None else duration(eta)),
-        ("speed", "" if rate is None else f"{rate:.3g} steps/s"),
-        ("loss", loss_text(status)),
-        ("best", best_text(status)),
-        ("saved", saved or "nothing yet"),
-        ("memory", "" if status.memory_bytes is None else size(status.memory_bytes)),
-        ("forecast", "; ".join(forecasts)),
-        ("exit code", "" if status.exit_code is None else str(status.exit_code)),
-    ]
-    return [(name, text) for name, text in rows if text]
-
-
-def step_text(status: Status) -> str:
-    if status.step is None:
-        return ""
-    total = total_steps(status)
-    return f"{status.step:,}" + (f" of {total:,}" if total else "")
-
-
-def total_steps(status: Status) -> int | None:
-    """How many steps there are in all, where one `fit` is all; None where that is not known."""
-    if not status.epochs or not status.steps_per_epoch or status.epoch is None:
-        return None
-    done = status.epoch * status.steps_per_epoch + (status.step_in_epoch or 0)
-    return status.epochs * status.steps_per_epoch if done == status.step else None
-
-
 def tone(state: str) -> str:
     known = {"starting": "running", "stopping": "stopped", "suspended": "stopped"}
     return known.get(state, state)
@@ -88,7 +53,7 @@ def progress_bar(status: Status) -> Element | None:
         return None
     share = min(1.0, status.step / total)
     bar = element("i", class_=tone(status.state), style=f"left:0;width:{100 * share:.2f}%")
-    text = f"{share:.0%} of the steps"
+    text = f"{share:.0%} of {total:,} steps"
     return element("div", bar, class_="bar", role="img", aria_label=text, title=text)
 
 
@@ -152,9 +117,3 @@ def _checkpoint(entry: CheckpointEntry, kept: Mapping[int, Sequence[str]]) -> El
     return element(
         "tr", *(element("td", cell, title=title, data_label=label) for cell, title, label in found)
     )
-
-
-def _epoch(status: Status) -> str:
-    if status.epoch is None:
-        return ""
-    return f"{status.epoch + 1}" + (f" of {status.epochs}" if status.epochs else "")

@@ -23,7 +23,8 @@ from pitstop.errors import PitstopError
 from pitstop.plain_text import plain_line
 from pitstop.report.page.plot import Scale, axis, scale_of
 from pitstop.report.timeline import Panel, Point, Timeline, value_text
-from pitstop.supervisor.status import Status, loss_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_rows import cells
 from pitstop.watch import run_parts
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.followed_run import FollowedRun
@@ -90,19 +91,15 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
             name, no_wrap=True, overflow="ellipsis", ratio=3 if name == "run" else None
         )
     for name, status in statuses.items():
-        eta = status.eta_seconds
-        at = changed.get(name)
-        best = "" if status.best_value is None else f"{status.best_value:.4g}"
-        cells = [
+        at, texts = changed.get(name), cells(status)
+        table.add_row(
+            ">" if name == chosen else " ",
             _text(name, "bold"),
             _text(status.state, _style(status.state)),
-            _text(run_parts.step_text(status)),
-            _text("" if eta is None else duration(eta)),
-            _text(loss_text(status)),
-            _text(best),
+            *(_text(texts[column]) for column in ("step", "time left", "loss")),
+            _text(texts["best"].rpartition(" ")[2]),
             _text(duration(max(0.0, time.time() - at)) if at else "", "dim"),
-        ]
-        table.add_row(">" if name == chosen else " ", *cells)
+        )
     return table
 
 
@@ -110,7 +107,7 @@ def run_lines(run: FollowedRun, width: int, height: int) -> list[Text]:
     status, timeline = run.status(), run.timeline()
     heading = _text(status.state, f"bold {_style(status.state)}")
     heading.append(f", attempt {run.attempt}, {plain_line(str(run.folder.path))}", "default")
-    lines = [heading, *_facts(status, run.forecasts(), width)]
+    lines = [heading, *_facts(run, width)]
     if not run.is_live and run.attempt:
         lines.append(_text(f"why: {run.cause()} (`pitstop why {run.folder.path}`)"))
     log = _log(run)
@@ -151,9 +148,9 @@ def _plots(timeline: Timeline, width: int, rows: int) -> list[Text]:
     return lines
 
 
-def _facts(status: Status, forecasts: Sequence[str], width: int) -> list[Text]:
+def _facts(run: FollowedRun, width: int) -> list[Text]:
     lines = [Text(no_wrap=True)]
-    for name, value in run_parts.rows_of(status, forecasts):
+    for name, value in run.rows():
         fact = Text.assemble((f"{name} ", "dim"), plain_line(value), "   ")
         if len(lines[-1]) and len(lines[-1]) + len(fact) > width + 3:
             lines.append(Text(no_wrap=True))

@@ -17,7 +17,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 from pitstop.durations import duration
 from pitstop.plain_text import PREFIX, plain_line
-from pitstop.supervisor.status import Status, place_text, rate_text, replay_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_rows import place_text, rate_text, replay_text
 
 FEWEST_ROWS = 10
 LONGEST_SEQUENCE_BYTES = 64
