@@ -141,7 +141,7 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
     changed = _run_of(tmp_path, "gan", "")
     ended = changed.attempt()
     assert ended.returncode == 2, ended.stderr
-    assert b"a different command (--loop: batches -> gan)" in ended.stderr
+    assert b"a different command (the arguments: --loop batches -> --loop gan)" in ended.stderr
     ended = changed.attempt("--take", "all")
     assert ended.returncode == 2, ended.stderr
     assert b"its first step gives other values" in ended.stderr

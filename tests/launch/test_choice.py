@@ -78,7 +78,7 @@ def test_another_shape_is_refused_with_both_and_the_ways_on() -> None:
 def test_another_command_is_refused() -> None:
     gang = _claimed(Path("run"))
     open_or_create(gang.members[0], COMMAND, Path.cwd())
-    with pytest.raises(CommandChanged, match="--lr: 1 -> 2"):
+    with pytest.raises(CommandChanged, match="--lr 1 -> --lr 2"):
         _claimed(Path("run"), command=OTHER)
 
 

@@ -29,7 +29,7 @@ def test_a_sweep_in_one_folder_is_refused_and_without_a_folder_trains_each(tmp_p
     assert _sweep(tmp_path, *named, 1)[:2] == (0, b"trained --lr 1\n")
     code, out, err = _sweep(tmp_path, *named, 2)
     assert (code, out) == (2, b"")
-    assert b"--lr: 1 -> 2" in err
+    assert b"--lr 1 -> --lr 2" in err
     assert b"--new" in err
     assert b"--take" in err
     assert _sweep(tmp_path, "--take", "all", *named, 2)[:2] == (0, b"trained --lr 2\n")

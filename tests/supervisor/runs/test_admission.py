@@ -28,8 +28,8 @@ def _with(words: str) -> StartedCommand:
     ("words", "said"),
     [
         ("python3 -u ./train.py --lr 1 --wd=2", ""),
-        ("python train.py --lr 3 --wd=2", "--lr: 1 -> 3"),
-        ("python train.py --lr 3 --wd=4", "--lr: 1 -> 3; --wd: 2 -> 4"),
+        ("python train.py --lr 3 --wd=2", "the arguments: --lr 1 -> --lr 3"),
+        ("python train.py --lr 3 --wd=4", "the arguments: --lr 1 --wd=2 -> --lr 3 --wd=4"),
         ("python train.py --lr 1", "the arguments: --wd=2 -> nothing"),
         ("python train.py --lr 1 --wd=2 --amp", "the arguments: nothing -> --amp"),
         ("python -O train.py --lr 1 --wd=2", "Python's options: nothing -> O"),
@@ -63,6 +63,6 @@ def test_a_project_that_was_moved_is_the_same() -> None:
 
 def test_a_changed_hyperparameter_is_no_matter_of_last_bits() -> None:
     [event] = as_event(changes(ONE, _with("python train.py --lr 3 --wd=2"), moved=False))
-    assert "--lr 1 -> --lr 3" in describe(event)
+    assert "(the arguments --lr 1 -> the arguments --lr 3)" in describe(event)
     assert "last bits" not in describe(event)
     assert as_event(()) == ()

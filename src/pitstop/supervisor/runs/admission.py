@@ -126,29 +126,7 @@ def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Differe
     one, other = _options(before), _options(now)
     for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if kind != "equal":
-            yield from _of_stretch(one[i:j], other[k:m])
-
-
-def _of_stretch(before: Sequence[_Group], now: Sequence[_Group]) -> Iterator[Difference]:
-    names = [_name(group) for group in before]
-    if all(names) and names == [_name(group) for group in now]:
-        for name, one, other in zip(names, before, now, strict=True):
-            yield Difference(name, _value(one), _value(other))
-    else:
-        yield Difference("the arguments", _joined(before), _joined(now))
-
-
-def _joined(groups: Sequence[_Group]) -> str:
-    return shlex.join(word for group in groups for word in group)
-
-
-def _name(group: _Group) -> str:
-    return group[0].partition("=")[0] if _OPTION.match(group[0]) else ""
-
-
-def _value(group: _Group) -> str:
-    _, _, value = group[0].partition("=")
-    return shlex.join((value, *group[1:]) if value else group[1:])
+            yield Difference("the arguments", _joined(one[i:j]), _joined(other[k:m]))
 
 
 def _options(words: Sequence[str]) -> list[_Group]:
@@ -161,6 +139,10 @@ def _options(words: Sequence[str]) -> list[_Group]:
         else:
             groups.append((word,))
     return groups
+
+
+def _joined(groups: Sequence[_Group]) -> str:
+    return shlex.join(word for group in groups for word in group)
 
 
 class CommandChanged(UserError):
