@@ -144,9 +144,8 @@ class InputState:
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None for other adapters
-    # by stage with files: iterators that were created before the files were complete
-    fillings: dict[str, int] = field(default_factory=dict)
-    fills: list[str] = field(default_factory=list)  # those stages for the present one
+    # stages that keep their elements in files, which the present iterator completes
+    fills: list[str] = field(default_factory=list)
     data: Any = None  # what the script gave, whose Python code may draw from variables
     # values of the variables in its functions and in that code, at that time
     variables: list[Any] = field(default_factory=list)
@@ -194,8 +193,6 @@ class InputState:
     def created_one(self) -> None:
         self.readings += self.drawn > 0
         self.created += 1
-        for name in self.fills:
-            self.fillings[name] = self.fillings.get(name, 0) + 1
         self.drawn = 0
 
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
@@ -213,7 +210,6 @@ class InputState:
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
             "readings": self.readings,
-            "fillings": dict(self.fillings),
             "fills": self.fills,
             "random": encoder.encode(self.random),
             "variables": encoder.encode(self.variables),
@@ -267,7 +263,7 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.readings = saved["readings"]
-        self.fillings, self.fills = dict(saved["fillings"] or {}), saved["fills"] or []
+        self.fills = saved["fills"] or []
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
 
@@ -334,10 +330,6 @@ def prepare_replay(
         for _ in range(saved["created"] - 1):
             iter(dataset)
         begin_late_shuffles(pipeline.of_one_device(dataset), saved["readings"])
-        for each in pipeline.kept_stages(pipeline.of_one_device(dataset)):
-            # Read by an earlier attempt, which took seeds for it.
-            for stage in each.drawn * saved["fillings"].get(each.name, 0) * each.is_hidden:
-                iter(stage)
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved["variables"], arrays)
     variables = _variables_of(pipeline.of_one_device(dataset), data)

@@ -49,11 +49,6 @@ class KeptStage(NamedTuple):
     inputs: list[Any]
     is_hidden: bool
 
-    @property
-    def drawn(self) -> list[Any]:
-        """The stages from the one with files before it that draw anew in each reading."""
-        return [each for one in self.inputs for each in _up_to_files(one) if is_drawn(each)]
-
 
 def kept_stages(stage: Any, *, is_hidden: bool = False) -> Iterator[KeptStage]:
     """Those of a pipeline, from its end."""
@@ -87,13 +82,6 @@ def _complete(stage: Any, name: str) -> str:
         if SnapshotMetadataRecord.FromString(record).finalized:
             return str(each)
     return ""
-
-
-def _up_to_files(stage: Any) -> Iterator[Any]:
-    if not _file_of(stage):
-        yield stage
-        for each in before(stage):
-            yield from _up_to_files(each)
 
 
 def has_state(dataset: Any) -> bool:
