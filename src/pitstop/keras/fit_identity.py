@@ -29,6 +29,7 @@ from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import pipeline, randomness, stage_functions, stages
+from pitstop.tensorflow.strategies import local_values
 
 
 def left_of(began: Identity, model: Any, callbacks: list[Any]) -> Identity:
@@ -192,7 +193,8 @@ def entropy_of_streams() -> str:
 def weights_of(model: Any) -> str:
     """Digest of the weights; of those that are not built yet, of the seeds they will have."""
     names = private_of(model)
-    values = [digest_of(np.asarray(each.numpy())) for each in names.built_variables(model)]
+    held = (each for variable in names.built_variables(model) for each in local_values(variable))
+    values = [digest_of(np.asarray(each)) for each in held]
     initializers = kinds("initializers.Initializer")
     seeds = [
         describe(getattr(each, "seed", None))

@@ -121,7 +121,7 @@ class BuiltModels:
 
     def __init__(self, objects: Mapping[str, Any], names: Naming) -> None:
         found = leaves_of(objects) if "keras" in sys.modules else ()
-        self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
+        self._models = {name: each for name, each in found if hasattr(type(each), "train_on_batch")}
         self.forms: dict[str, Any] = {}
         self._functions: dict[str, Any] = {}
         if self._models:

@@ -250,8 +250,10 @@ def _has(*methods: str) -> Callable[[Any], bool]:
     return lambda value: all(callable(getattr(value, each, None)) for each in methods)
 
 
-# The first that fits; objects with state methods of their own come first.
+# The first that fits; objects with state methods of their own come first.  A variable is not asked
+# for them: one of several workers would make them all add up its value.
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] = (
+    (lambda value: isinstance(value, tf.Variable), _variables),
     (private.is_serializable, DataIterator),
     (lambda value: isinstance(value, tf.compat.v1.Session), GraphSession),
     (lambda value: isinstance(value, (*script_random.KINDS, random.Random)), _stream),

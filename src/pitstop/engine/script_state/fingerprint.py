@@ -93,8 +93,8 @@ def fingerprint(value: Any) -> str | None:
     package = _package(value)
     if package in _FRAMEWORKS:
         # From a file for writing, such as TensorFlow's `GFile`, nothing is read.
-        is_written = str(getattr(value, "mode", "")).startswith(("w", "a"))
-        if hasattr(type(value), "__next__") and not is_written:
+        reads = hasattr(type(value), "__next__")
+        if reads and not str(getattr(value, "mode", "")).startswith(("w", "a")):
             return _moved()
         if hasattr(type(value), "queue_ref"):
             return _moved()
@@ -122,7 +122,10 @@ def is_of_graph(value: Any, most_depth: int = 3) -> bool:
         return bool(value) and most_depth > 0 and all(is_of_graph(e, most_depth - 1) for e in items)
     # A module that a library loads late raises on any name: its class is asked first.
     is_tensor = _package(value) in _FRAMEWORKS and hasattr(type(value), "graph")
-    return is_tensor and hasattr(value, "graph") and hasattr(value, "op")
+    if not is_tensor or hasattr(type(value), "synchronization"):
+        # A variable: to be asked, one of several workers would make them all add up its value.
+        return False
+    return hasattr(value, "graph") and hasattr(value, "op")
 
 
 def _of_fields(value: Any) -> str | None:
