@@ -5,9 +5,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import field, replace
+from pathlib import Path
 from typing import Self
 
 from pitstop import events, journal
+from pitstop.cluster.spec import Task
+from pitstop.errors import PitstopError
 from pitstop.events import JsonValue
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_FAILED, EXIT_STOPPED
 from pitstop.flight.sample import Sample, TrainingSample
@@ -15,8 +18,9 @@ from pitstop.journal import Entry, events_of, last_of
 from pitstop.link.beacon import Phase, Progress
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
+from pitstop.store.gang_folder import member_dir
 from pitstop.store.manifest import Manifest
-from pitstop.store.run_folder import RunFolder
+from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.history import BestEpoch, best_of
@@ -229,6 +233,15 @@ def status_from(
         status = replace(status, checkpoint_step=saved.step)
     status = _of_role(status, last_of(own, events.RoleTaken))
     return _with_best(status, best_of(epochs))
+
+
+def has_completed(task: Task, gang: Path) -> bool | None:
+    """Whether the training of a task has, by its folder in that of a launch; None without one."""
+    try:
+        run = open_existing(member_dir(gang, task.kind, task.index))
+    except PitstopError:
+        return None
+    return is_completed(journal.read(run.journal).entries)
 
 
 def is_completed(entries: Sequence[Entry]) -> bool:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pitstop.cluster import spec
+from pitstop.events import AttemptEnded, AttemptStarted
+from pitstop.journal import Journal
+from pitstop.store.gang_folder import member_dir
+from pitstop.store.run_folder import RunFolder, open_or_create
 from pitstop.supervisor.records.fingerprint import describe
 from pitstop.supervisor.runs.admission import (
     StartedCommand,
     as_event,
     changes,
     in_words,
+    is_finished,
     same_target,
 )
+from pitstop.supervisor.runs.run_request import RunRequest
 
 ONE = StartedCommand(
     ("python", "train.py", "--lr", "1", "--wd=2"), "/home/a", "host", "/home/a/train.py", "d1"
@@ -66,3 +77,40 @@ def test_a_changed_hyperparameter_is_no_matter_of_last_bits() -> None:
     assert "(the arguments --lr 1 -> the arguments --lr 3)" in describe(event)
     assert "last bits" not in describe(event)
     assert as_event(()) == ()
+
+
+Ended = Callable[[str, str], RunFolder]
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Ended:
+    """Makes the folder of a task of a launch, whose run has ended in this state."""
+
+    def make(task: str, state: str) -> RunFolder:
+        folder = open_or_create(member_dir(tmp_path, task, 0), ["true"], Path.cwd())
+        with Journal(folder.journal, 1) as record:
+            record.append(AttemptStarted(1, ["true"], os.getpid(), os.getpid(), "host"))
+            record.append(AttemptEnded(1, state, 0, 10, None))
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("task", "leader_state", "finished"),
+    [
+        ("evaluator", "stopped", False),
+        ("evaluator", "completed", True),
+        ("evaluator", "", True),
+        ("worker", "stopped", True),
+    ],
+)
+def test_an_evaluator_is_finished_when_its_leader_is(
+    ended: Ended, monkeypatch: pytest.MonkeyPatch, task: str, leader_state: str, finished: bool
+) -> None:
+    cluster = {"cluster": {"chief": ["a:1"], "worker": ["a:2"]}, "task": {"type": task, "index": 0}}
+    monkeypatch.setenv(spec.VARIABLE, json.dumps(cluster))
+    if leader_state:
+        ended("chief", leader_state)
+    folder = ended(task, "completed")
+    assert is_finished(RunRequest(folder.path, ("true",)), folder) is finished

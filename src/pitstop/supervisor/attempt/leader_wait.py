@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 
-from pitstop import journal
 from pitstop.cluster.spec import ASSEMBLING, Task
-from pitstop.errors import PitstopError
 from pitstop.events import Event, MemberReleased, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
-from pitstop.store.gang_folder import MEMBERS_DIR, member_dir
-from pitstop.store.run_folder import open_existing
+from pitstop.store.gang_folder import MEMBERS_DIR
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.records.history import LEADER_AWAITED, LeaderBefore
-from pitstop.supervisor.status import is_completed
+from pitstop.supervisor.status import has_completed
 
 _TOLD_SECONDS = 3.0
 _SESSIONS = ("member", "monitored_session")
@@ -57,13 +54,9 @@ class LeaderWait:
 
     def _leader_before(self, leader: Task | None) -> LeaderBefore:
         run_dir = self._resources.plan.request.run_dir.absolute()
-        if leader is not None and run_dir.parent.name == MEMBERS_DIR:
-            try:
-                run = open_existing(member_dir(run_dir.parent.parent, leader.kind, leader.index))
-                if is_completed(journal.read(run.journal).entries):
-                    return LeaderBefore.COMPLETED
-            except PitstopError:
-                pass  # It has no folder here.
+        is_launched = leader is not None and run_dir.parent.name == MEMBERS_DIR
+        if leader and is_launched and has_completed(leader, run_dir.parent.parent):
+            return LeaderBefore.COMPLETED
         return self._resources.plan.history.leader
 
 

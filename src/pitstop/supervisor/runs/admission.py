@@ -1,6 +1,6 @@
 """In what two commands differ, and whether a run goes on with another one."""
 
-import os.path
+import os
 import re
 import shlex
 import socket
@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from pitstop import journal
+from pitstop.cluster.spec import EVALUATOR, ClusterSpec, own_cluster, own_task
 from pitstop.engine.file_access import changed_seconds
 from pitstop.engine.identity import Difference
 from pitstop.errors import UserError
@@ -18,11 +19,12 @@ from pitstop.journal import last_of
 from pitstop.masking import masked_words
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
+from pitstop.store.gang_folder import MEMBERS_DIR
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.runs.run_request import RunRequest
-from pitstop.supervisor.status import is_completed
+from pitstop.supervisor.status import has_completed, is_completed
 
 _OPTION = re.compile(r"-{1,2}[A-Za-z]")
 _NONE = "nothing"
@@ -202,6 +204,8 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     entries = journal.read(folder.journal).entries
     if not is_completed(entries) or request.trainer_pid or request.settings.take:
         return False
+    if _is_evaluated_on(request.run_dir.absolute()):
+        return False
     before, now = command_of_run(folder), present_command(request.command)
     same_script = not before.script_digest or before.script_digest == now.script_digest
     connected = last_of(entries, TrainerConnected)
@@ -215,6 +219,16 @@ def is_finished(request: RunRequest, folder: RunFolder) -> bool:
     edited = named or bool(fingerprint.EditedFiles.from_entries(entries).since_last)
     # With --force it may be another command.
     return same_script and same_modules and not edited and not changes_of(request, folder)
+
+
+def _is_evaluated_on(run_dir: Path) -> bool:
+    """Whether it is an evaluator, whose leader in the same launch will save more."""
+    task, leader = own_task(os.environ), ClusterSpec.from_json(own_cluster(os.environ)).leader
+    if task is None or task.kind != EVALUATOR or leader is None:
+        return False
+    return (
+        run_dir.parent.name == MEMBERS_DIR and has_completed(leader, run_dir.parent.parent) is False
+    )
 
 
 def _ways_on(found: Sequence[Difference], *, launched: bool) -> str:
