@@ -104,6 +104,12 @@ def test_what_the_script_itself_has_saved_is_not_lost(*, found: bool, told: str)
     assert ("starts over otherwise" in advice_of(evidence)[-1]) != found
 
 
+def test_all_folders_are_named_where_the_script_has_looked_for_checkpoints() -> None:
+    sought = CheckpointsSought("/own", found=True), CheckpointsSought("/common", found=False)
+    evidence = attempt_of(STARTED, CONNECTED, *sought, killed(), state="")
+    assert advice_of(evidence)[-1].endswith("checkpoints in /own or /common.")
+
+
 def test_a_completed_run_has_nothing_to_go_on_from() -> None:
     assert not any("goes on" in line for line in advice_of(completed(*FINISHED)))
 

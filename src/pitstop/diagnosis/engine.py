@@ -132,11 +132,14 @@ def _without_checkpoint(evidence: Evidence) -> str:
     """What the run does the next time, in words; it has saved nothing, but its script may have."""
     if servers.evaluates(evidence):
         return "; it evaluates what the training has saved"
-    sought = evidence.first(events.CheckpointsSought)
-    if sought is None:
+    sought = evidence.all(events.CheckpointsSought)
+    if not sought:
         return "; it starts over because no checkpoint was saved"
-    goes_on = f": it continues from the script's own checkpoints in {sought.folder}"
-    return goes_on if sought.found else f"{goes_on} if there are any, and starts over otherwise"
+    # A `CheckpointManager` looks in its folder, also where the script restores from another one.
+    folders = " or ".join(dict.fromkeys(each.folder for each in sought))
+    goes_on = f": it continues from the script's own checkpoints in {folders}"
+    found = any(each.found for each in sought)
+    return goes_on if found else f"{goes_on} if there are any, and starts over otherwise"
 
 
 def _missing(finding: Finding, evidence: Evidence) -> list[str]:
