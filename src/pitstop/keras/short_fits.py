@@ -18,7 +18,7 @@ import tensorflow as tf
 from pitstop.engine.cadence import Allowance
 from pitstop.engine.present_identity import place_of_present_call
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, StateCapture
+from pitstop.engine.state_capture import EXACT, StateCapture
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import KERAS_3, package_of
 
@@ -46,11 +46,14 @@ class Known(NamedTuple):
 
 
 class _UnsavedInput:
-    """In the place of a `TrainingInput`."""
+    """In the place of a `TrainingInput`: arrays, of which no position is saved."""
+
+    iterator = dataset = None
+    level = EXACT
+    large_buffers: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self.iterator = None
-        self.state = SimpleNamespace(drawn=0)
+        self.state = SimpleNamespace(drawn=0, random={})
 
     def settle(self) -> None:
         pass
@@ -71,14 +74,6 @@ class ShortFit(FitRun):
         unsaved: Any = _UnsavedInput()
         self.epoch_iterator, self.input = epoch_iterator, unsaved
 
-    @property
-    def buffers(self) -> tuple[list[str], int]:
-        return [], 0
-
-    @property
-    def level(self) -> Exactness:
-        return self.parts.with_parts([])
-
     def tell_level(self) -> None:
         if self.parts.deviation != self._deviation:
             super().tell_level()
@@ -88,9 +83,6 @@ class ShortFit(FitRun):
 
     def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
         return None
-
-    def note_read_ahead(self) -> None:
-        pass
 
     def _reach_boundary(self, now_ns: int) -> None:
         self._publish(now_ns)
