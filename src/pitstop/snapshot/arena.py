@@ -40,7 +40,7 @@ class DeviceBytes(Protocol):
     def __getitem__(self, part: slice, /) -> Self: ...
 
     def copy_to(self, target: memoryview) -> None:
-        """Fills a target of the same size."""
+        """Fills a target of the same size, at most `PIECE_BYTES`."""
 
 
 class SlotHead(Frozen):

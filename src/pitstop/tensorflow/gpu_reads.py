@@ -120,11 +120,9 @@ class GpuValue:
         return replace(self, _start=self._start + start, _stop=self._start + stop)
 
     def copy_to(self, target: memoryview) -> None:
-        """Fills a target of the same size."""
+        """Fills a target of the same size, at most `PIECE_BYTES`."""
         try:
-            for start in range(0, len(self), PIECE_BYTES):
-                piece = target[start : start + PIECE_BYTES]
-                self._driver.copy(self._address + self._start + start, piece)
+            self._driver.copy(self._address + self._start, target)
         except CudaError:
             target[:] = self._read()[self._start : self._stop]
 
