@@ -34,7 +34,7 @@ from pitstop.link.messages import CheckpointAnswer, Message, Refusal
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.attempt import membership
 from pitstop.supervisor.attempt.membership import Membership
-from pitstop.supervisor.control.requests import BY_LEADER, RequestDesk
+from pitstop.supervisor.control.requests import LeaderRequest, RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import CheckpointAsked, Occurrence, StopAsked
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
@@ -166,7 +166,7 @@ def test_a_leader_saves_what_a_member_was_asked_for(chief: Run) -> None:
 
 def test_what_the_leader_answers_is_told_to_those_who_wait(chief: Run) -> None:
     desk, client = RequestDesk(), Client()
-    desk.await_checkpoint(CheckpointAsked(client, ""), BY_LEADER + 1)
+    desk.await_checkpoint(CheckpointAsked(client, ""), LeaderRequest(1))
     answer = CheckpointAnswer("00000007", 7, by="chief 0")
     chief.asked = [LeaderReply(1, answer)]
     assert list(chief.part(launched=True, desk=desk).tick()) == []

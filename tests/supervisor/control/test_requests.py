@@ -24,7 +24,7 @@ from pitstop.link.messages import (
     RoleReport,
 )
 from pitstop.link.wire import Connection, pair
-from pitstop.supervisor.control.requests import BY_LEADER, RequestDesk
+from pitstop.supervisor.control.requests import LeaderRequest, RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import (
     CheckpointAsked,
     RoleAsked,
@@ -48,7 +48,7 @@ def ends() -> Iterator[Ends]:
 class _Desk(RequestDesk):
     """A desk, and what an attempt does with what it tells."""
 
-    def __init__(self, step: int | None = 7) -> None:
+    def __init__(self, step: int | LeaderRequest | None = 7) -> None:
         super().__init__()
         self.step = step
         self.stops: list[StopRequested] = []
@@ -141,7 +141,7 @@ def test_a_member_that_saves_nothing_says_who_does(ends: Ends) -> None:
 
 
 def test_a_checkpoint_of_the_leader_answers_those_who_wait_for_it(ends: Ends) -> None:
-    desk = _Desk(step=BY_LEADER + 1)
+    desk = _Desk(step=LeaderRequest(1))
     desk.ask(ends[0], ClientRequest("checkpoint", name="best"))
     desk.recorded(_committed(9, "best"))
     assert desk.leader_answered(1, CheckpointAnswer("00000007", 7, by="chief 0"))
@@ -152,10 +152,10 @@ def test_a_checkpoint_of_the_leader_answers_those_who_wait_for_it(ends: Ends) ->
 def test_two_clients_at_one_moment_get_the_leader_s_answers_to_their_own_requests(
     ends: Ends,
 ) -> None:
-    desk = _Desk(step=BY_LEADER + 1)
+    desk = _Desk(step=LeaderRequest(1))
     other, client = pair()
     desk.ask(ends[0], ClientRequest("checkpoint"))
-    desk.step = BY_LEADER + 2
+    desk.step = LeaderRequest(2)
     desk.ask(other, ClientRequest("checkpoint"))
     assert desk.leader_answered(2, Refusal("chief 0: no."))
     assert body_of(client.receive()) == {"reason": "chief 0: no."}
@@ -167,7 +167,7 @@ def test_two_clients_at_one_moment_get_the_leader_s_answers_to_their_own_request
 
 
 def test_all_whose_requests_were_handed_on_hear_that_the_leader_is_gone(ends: Ends) -> None:
-    desk = _Desk(step=BY_LEADER + 5)
+    desk = _Desk(step=LeaderRequest(5))
     desk.ask(ends[0], ClientRequest("checkpoint"))
     assert desk.leader_answered(0, Refusal("The connection was closed."))
     assert body_of(ends[1].receive()) == {"reason": "The connection was closed."}

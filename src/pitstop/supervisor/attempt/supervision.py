@@ -18,7 +18,7 @@ from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
-from pitstop.supervisor.control.requests import BY_LEADER, ClientReception, RequestDesk
+from pitstop.supervisor.control.requests import ClientReception, LeaderRequest, RequestDesk
 from pitstop.supervisor.hangs.hang_monitor import HangMonitor
 from pitstop.supervisor.helpers.mirroring import Mirroring
 from pitstop.supervisor.helpers.restoring import Restoring
@@ -266,7 +266,7 @@ class Supervision:
             self._resources.resize()
         elif received.action is Action.CHECKPOINT:
             step, name = self._ask_checkpoint(), received.signal.name
-            leader = self._resources.run.cluster.leader if (step or 0) > BY_LEADER else ""
+            leader = self._resources.run.cluster.leader if isinstance(step, LeaderRequest) else ""
             yield notices.checkpoint_asked(name, taken=step is not None, leader=leader)
 
     def _suspend(self) -> None:
@@ -296,12 +296,12 @@ class Supervision:
             by_script=self._resources.attempt_state.is_saved_by_script,
         )
 
-    def _ask_checkpoint(self, name: str = "") -> int | None:
+    def _ask_checkpoint(self, name: str = "") -> int | LeaderRequest | None:
         step = None if self._gang.is_split else self._trainers.step_to_save
         if step is not None:
             self._gang.ask_checkpoint(name)
         elif follows := self._resources.run.cluster.follows:
-            step = BY_LEADER + follows.ask_checkpoint(name)
+            return LeaderRequest(follows.ask_checkpoint(name))
         return step
 
     def _take_arena(self, received: occurrences.ArenaReceived) -> None:

@@ -20,9 +20,11 @@ _SAVED_BY_SCRIPT = "The script saves this training itself, now and then and when
 _GOES_ON = "The training continues."
 _BEING_NAMED = "Another named checkpoint is being saved. Try again."
 
-BY_LEADER = 1 << 63
-"""Plus the number of the request: the step of a checkpoint that another task saves, and no event
-of this run tells."""
+
+class LeaderRequest(Frozen):
+    """A request that was handed to the leader of the cluster; no event of this run answers it."""
+
+    number: int
 
 
 def _stop_request(connection: Connection, request: messages.ClientRequest) -> events.StopRequested:
@@ -38,15 +40,16 @@ def _stop_request(connection: Connection, request: messages.ClientRequest) -> ev
 
 
 class _Waiting(Frozen):
-    """The checkpoint that a client waits for: of this step or a later one."""
+    """The checkpoint that a client waits for: of this step or a later one, or of the leader."""
 
-    step: int
+    step: int | LeaderRequest
     name: str  # empty for any
     of_all: bool  # one that all members which train together have saved
 
     def is_served_by(self, event: events.CheckpointCommitted | events.GangSaved) -> bool:
-        here = self.of_all == isinstance(event, events.GangSaved)
-        return here and self.step <= event.step and self.name in ("", event.name)
+        if isinstance(self.step, LeaderRequest) or self.step > event.step:
+            return False
+        return self.of_all == isinstance(event, events.GangSaved) and self.name in ("", event.name)
 
 
 class RequestDesk:
@@ -108,7 +111,7 @@ class RequestDesk:
     def await_checkpoint(
         self,
         asked: occurrences.CheckpointAsked,
-        step: int | None,
+        step: int | LeaderRequest | None,
         *,
         of_all: bool = False,
         leader: str = "",
@@ -126,10 +129,12 @@ class RequestDesk:
         self, number: int, answer: messages.CheckpointAnswer | messages.Refusal
     ) -> bool:
         """Whether somebody waits for it.  Number 0: all whose requests were handed on."""
-        return self._answer(
-            answer,
-            lambda waiting: waiting.step > BY_LEADER and number in (0, waiting.step - BY_LEADER),
-        )
+
+        def concerns(waiting: _Waiting) -> bool:
+            asked = waiting.step
+            return isinstance(asked, LeaderRequest) and number in (0, asked.number)
+
+        return self._answer(answer, concerns)
 
     def recorded(self, event: events.Event) -> None:
         if isinstance(event, events.CheckpointCommitted | events.GangSaved):
