@@ -48,7 +48,7 @@ def test_what_data_have_left_that_an_earlier_attempt_prepared_is_told(
 
 @pytest.mark.parametrize(
     "words",
-    [("fit",), ("fit", "global"), ("fit", "scaled"), ("loop",), ("loop", "global")],
+    [("fit",), ("fit", "global"), ("fit", "scaled"), ("loop",), ("loop", "global"), ("start",)],
     ids=" ".join,
 )
 def test_a_training_of_which_nothing_was_saved_is_not_exact_after_data_that_were_prepared(
@@ -63,7 +63,7 @@ def test_a_training_of_which_nothing_was_saved_is_not_exact_after_data_that_were
     assert "prepared.npy" in run.last(LevelKnown).reason
 
 
-@pytest.mark.parametrize("word", ["fit", "loop"])
+@pytest.mark.parametrize("word", ["fit", "loop", "start"])
 def test_data_that_an_attempt_prepared_before_it_could_train_are_told(
     word: str, tmp_path: Path, forked: Interpreter
 ) -> None:

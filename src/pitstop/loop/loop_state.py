@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import EXACT, StateCapture, not_exact
@@ -61,6 +63,12 @@ class LoopState:
         }
         beside = [tensor for _, tensors in captured.values() for tensor in tensors]
         return loop.capture(milestone, self.level, held, encoder, own, beside)
+
+    def digests(self) -> dict[str, str]:
+        """How the first loop of a run begins, see `first_training`."""
+        streams = {**randomness.capture(), **randomness.of_generators(), **self._registry.seeds()}
+        present = identity_of_present_call(randomness.script_seed())
+        return first_training.digests(present, streams)
 
     def restore(self, saved: SavedState) -> None:
         """Brings everything to a saved cut; `ResumeRefused`, see `check`, or for another model."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from pitstop import steps
-from pitstop.engine import path_record, process_session
+from pitstop.engine import first_training, path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.engine.earlier_files import EARLIER
@@ -115,7 +115,10 @@ class Run:
     def _train(self, count: int | None) -> Iterator[int]:
         beacon, loop = self._session.beacon, self._loop
         beacon.write_plan(loop.index, 1, count or 0)
-        loop.begin(count, in_parts=self._in_parts)
+        is_first = loop.index == 0 and not self.resumed and not self._session.snapshots.alone
+        began_with = self._state.digests() if is_first else {}
+        self._state.doubt(first_training.deviation(self._session, began_with))
+        loop.begin(count, in_parts=self._in_parts, began_with=began_with)
         REWRITTEN.trains = True
         OUTSIDE.begin(self._state.doubt)
         OUTSIDE.begin_steps()

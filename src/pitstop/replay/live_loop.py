@@ -11,11 +11,8 @@ from typing import Any
 
 from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.described import digest_of_text
 from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.present_identity import names_on_stack
 from pitstop.engine.python_state import Encoder
-from pitstop.engine.script_random import ScriptRandom
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Exactness, StateCapture, not_exact
 from pitstop.events import LOOPS
@@ -65,7 +62,7 @@ class LiveLoop(ScriptLoop):
         self.calls = 0  # how many calls that are, looks at variables not counted
         self.saved_step = 0
         self.first_random = randomness.capture()
-        self.generators = _digests_of_generators()
+        self.generators = randomness.of_generators()
         self.identity = identity  # what the loop is known by
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
@@ -221,9 +218,3 @@ class LiveLoop(ScriptLoop):
         }
         self.saved_step = self.step
         return self.capture(milestone, self.level, held, encoder, own, [entries])
-
-
-def _digests_of_generators() -> dict[str, str]:
-    script = ScriptRandom()
-    script.look(names_on_stack(), randomness.is_part_of_an_input)
-    return {name: digest_of_text(repr(state)) for name, state in script.capture().items()}

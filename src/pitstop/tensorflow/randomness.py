@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import entropy
+from pitstop.engine.described import digest_of_text
+from pitstop.engine.present_identity import names_on_stack
 from pitstop.engine.script_random import ScriptRandom, in_bounds, same
 from pitstop.tensorflow import private
 
@@ -32,6 +34,13 @@ def capture() -> dict[str, Any]:
         "fresh": entropy.drawn(),
         **{name: take() for name, (take, _) in _others.items()},
     }
+
+
+def of_generators() -> dict[str, str]:
+    """Digests of the generators that the script's names lead to."""
+    script = ScriptRandom()
+    script.look(names_on_stack(), is_part_of_an_input)
+    return {name: digest_of_text(repr(state)) for name, state in script.capture().items()}
 
 
 def of_tensorflow(state: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Keeps its prepared data in a file, and its random generator in a local variable.
 
-`prepares_once.py OUT [fit | loop] [global | scaled | dies]`; `global`: the generator is that of
+`prepares_once.py OUT [fit | loop | start] [global | scaled | dies]`; `global`: the generator is that of
 `numpy.random`; `scaled`: has a scale only where it prepares the data; `dies`: after it has.
 """
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import keras
 import numpy as np
+
+import pitstop
 
 PREPARED = Path("prepared.npy")
 
@@ -32,8 +34,12 @@ def main() -> None:
     model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     losses = []
+    run = pitstop.start("run", model=model) if "start" in sys.argv else None
     for _ in range(2):
-        if "loop" in sys.argv:
+        if run:
+            batches = np.split(x, 10)
+            losses += [model.train_on_batch(batches[i], batches[i][:, :1]) for i in run.steps(10)]
+        elif "loop" in sys.argv:
             losses += [model.train_on_batch(each, each[:, :1]) for each in np.split(x, 10)]
         else:
             losses += model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0).history["loss"]
