@@ -94,6 +94,17 @@ def test_a_checkpoint_that_is_restored_by_now_makes_its_counter_earlier() -> Non
     assert by_saved == {0: 0, 1: 2, 2: 3, 3: 4, 4: 1}
 
 
+def test_what_stands_for_its_shards_has_no_value_of_its_own() -> None:
+    shards = ("k/part_0", "k/part_1")
+    before = saved("Variable", "Variable", *shards, "bias", "save_counter", owned=False)
+    stands = (*shards, "ShardedVariable", "bias")
+    now = present("Variable", "Variable", "save_counter", *stands, owned=False)
+    found = match(before, now)
+    by_saved = {item.path: index for item, index in found.pairs}
+    assert by_saved == {"Variable": 1, "k/part_0": 3, "k/part_1": 4, "bias": 6, "save_counter": 2}
+    assert (found.waiting, found.reordered) == ((), False)
+
+
 def test_others_than_counters_that_come_earlier_are_refused() -> None:
     before = saved("Variable", "Variable", "other", "save_counter", owned=False)
     now = present("other", "save_counter", "Variable", "Variable", owned=False)

@@ -201,7 +201,8 @@ def _but_for_save_counters(saved: _Saved, present: _Present) -> VariableMatch | 
     others = [each for each in saved if each.path != _SAVE_COUNTER]
     if len(others) == len(saved):
         return None
-    left = [each for each in present if each.path != _SAVE_COUNTER]
+    known = {each.path for each in others}  # no value is saved of one that stands for its shards
+    left = [each for each in present if each.path in known]
     in_turn = list(zip(others, left, strict=False))
     if len(others) != len(left) or not all(is_same(*pair) for pair in in_turn):
         return None
