@@ -75,7 +75,8 @@ def supervise(
     """
     if request.max_seconds is None and (end := asked_end(os.environ)):
         os.environ[SLURM_JOB_END] = end  # for the script too, as newer versions do
-    limit = TimeLimit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
+    started_seconds = time.time()
+    limit = TimeLimit.find(request.max_seconds, os.environ, started_seconds, time.monotonic())
     program = process.find_program(request.command)
     with ExitStack() as stack:
         # The first to be opened is the last to be closed: `pitstop stop` waits
@@ -94,9 +95,8 @@ def supervise(
         if request.launcher_pid:
             process.stop_with_parent(request.launcher_pid)
         spare = stack.enter_context(closing(Spare(program, signals.original_mask)))
-        context = RunContext(
-            stack, request, program, limit, control, mirror, folder, lock, signals, spare
-        )
+        shared = (stack, request, program, limit, control, mirror, folder, lock, signals, spare)
+        context = RunContext(*shared, started_seconds)
         rollbacks = Rollbacks(folder, request.restarts.rollbacks)
         restarts = Restarts(request.restarts, cause_of, rollbacks)
         while (outcome := _attempt(context, restarts, say, ready)) is None:

@@ -47,8 +47,8 @@ AT_ITS_END = [
 NOT_AT_ITS_END = [
     *("Model saved at epoch 7", "Saved best model", "Saved checkpoint model-7", "val: 8.5"),
     *("Final pre-training loss: 0.06\nStarting Chain: 200 Samples", "Loading test set took 3 s"),
-    *("Total time will be 4 h", "No data left. Exiting", "0/44 models fit successfully."),
-    *("Model saved\nlog - INFO - Training the model again", "Test set has 100 images"),
+    *("Total time will be 4 h", "No data left. Exiting"),
+    *("Model saved\nlog - INFO - Training the model again", "Creating the test set"),
     *("Training time limit: 3 h", "Evaluating the model"),
 ]
 
@@ -63,6 +63,46 @@ def cause(text: str) -> str:
 def test_last_words_below_a_loop(words: str, loop: str) -> None:
     assert cause(f"{loop}{words}\n") == "completed_normally"
     assert cause(f"{loop}{words}\n{loop}Epoch 8: loss 7.0\n{FAILED}") == "user_code_error"
+
+
+KERAS = "".join(
+    f"Epoch {n}/9\n30/30 [====] - 1s 9ms/step - loss: 0.2\nEpoch 0000{n}: val_loss did not improve\n"
+    for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LOOP}Mittlere Abweichung auf den Testdaten 0,3", "completed_normally"),
+        (f"{LOOP}Evaluating on test split\nTest metrics: acc=1.0", "completed_normally"),
+        (f"{LOOP}Creating the second model\n12 layers", "completed_normally"),
+        (f"{LOOP}12 layers\nCreating the second model", "unknown"),
+        (f"{LOOP}2020-02-27 15:01:24.4: I tensorflow/core/a.cc:7] Adding a device", "unknown"),
+        (LOOP + LOOP[: len(LOOP) // 2], "unknown"),
+        (KERAS, "completed_normally"),
+        (KERAS.rpartition("30/30")[0], "unknown"),
+        (f"{KERAS}Epoch 1: loss 0.1", "unknown"),
+        (
+            "".join(f"04:15:51 | {line}\n" for line in ["a", "b", "DONE!", "c"]),
+            "completed_normally",
+        ),
+    ],
+    ids=[
+        "own_words",
+        "parts",
+        "in_a_part",
+        "part",
+        "native",
+        "loop",
+        "full",
+        "cut",
+        "more",
+        "clock",
+    ],
+)
+def test_a_line_of_a_new_form_below_the_loop(text: str, expected: str) -> None:
+    assert cause(text) == expected
 
 
 @pytest.mark.parametrize("words", NOT_AT_ITS_END)

@@ -19,27 +19,27 @@ def _words(*names: str) -> re.Pattern[str]:
     return re.compile(rf"^\W*{LOGGED}(?:[DI] )?(?:{said})", re.IGNORECASE)
 
 
-_COMPLETE, _LAST_WORDS, _LAST_RESULTS = _words("said"), _words("words"), _words("results")
-_OF_OTHERS = re.compile(_TABLE["words_of_others"], re.IGNORECASE)
+_COMPLETE, _LAST_WORDS = _words("said"), _words("words")
 _BEGINS = re.compile(rf"^\W*{LOGGED}(?:{_TABLE['begins']})", re.IGNORECASE)
-_ROW = re.compile(r"[^:=]*?(?:[\s\[|]+-?(?:\d[\d.e+-]*|nan)[\],;|%]*)+\s*\]*$|[\W_]*$")
-"""Of a table, or a line that separates: it says nothing of its own."""
-_NUMBER = re.compile(r"\d[\d.,]*(?:e[-+]?\d+)?")
-_NEARLY = 0.9
 _GOES_WRONG = re.compile(_TABLE["goes_wrong"], re.IGNORECASE)
-_RESULT = re.compile(
-    r"^\W*(?:\w+:)*\s*(?:(?:accuracy|loss) o[nfv]\w* )?(?:the )?"
-    r"(?:best|correct|final|overall|test|validation)\b.*[:=] ?\W*\d",
-    re.IGNORECASE,
+_ROW = re.compile(
+    r"[\W\d]*$|(?=(?:\D*\d[\d.]*+){2})[^:=]*?(?:[\s\[|]+-?(?:\d[\d.e+-]*|nan)[\],;|%]*)+\s*\]*$"
 )
+"""Of a table, or a line that separates: it says nothing of its own."""
+_OF_THE_LOOP = re.compile(_TABLE["words_of_the_loop"], re.IGNORECASE)
+_OF_NATIVE_CODE = re.compile(r"\b[IWEF] tensorflow/|^[IWEF]\d{4} ")
+_NUMBER = re.compile(r"-?\d[\d.,:]*(?:e[-+]?\d+)?|\b(?:nan|inf)\b")
+_NEARLY = 0.9
 _TESTS_RAN = re.compile(r"Ran \d+ tests? in \d")
 _PYTEST_PASSED = re.compile(r"=*(?!.*(?:failed|error)).*\d+ passed\b.* in \d")
-_FEWEST_BEFORE_RESULT, _MOST_RESULTS = 10, 3
-_FEWEST_OF_A_LOOP = 3
+_FEWEST_OF_A_LOOP, _FEWEST_LINES, _MOST_LAST, _FEWEST_CHARACTERS = 3, 4, 3, 31
 _SETTING = re.compile(
-    r"(?:epochs?|iter(?:ation)?s?|steps|episodes|rounds)[\"']?[ =:]{1,3}(\d+)\b", re.IGNORECASE
+    r"(?:epochs?|iter(?:ation)?s?|steps|episodes|rounds)(?:_num)?[\"']?[ =:]{1,3}(\d+)\b",
+    re.IGNORECASE,
 )
-_MEASURES = re.compile(r"loss|acc", re.IGNORECASE)
+_MEASURES = re.compile(
+    r"loss|acc|\bf1|score|error|auc|\biou|reward|\bm[sa]e\b|matrix", re.IGNORECASE
+)
 _TRAINS = re.compile(r"global_step/sec|\bstep = \d")
 _EVALUATION = re.compile(r"\b(?P<is>Starting|Finished) evaluation\b")
 
@@ -52,21 +52,6 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
     yield from (line for line in lines if line.number > since and _COMPLETE.match(line.text))
     if last and not since and not any(_TRAINS.search(line.text) for line in lines):
         yield last[0]  # there was nothing else to do
-
-
-def result(lines: Sequence[Line]) -> Line | None:
-    """The last line, if it tells a result in a form that no line before it had.
-
-    Below a loop others may follow the result.
-    """
-    told = [line for line in lines if line.text.strip()]
-    forms = [re.sub(r"\d+", "0", line.text) for line in told]
-    new = 0
-    while new < min(_MOST_RESULTS, len(forms) - 1) and forms.count(forms[-1 - new]) == 1:
-        new += 1
-    is_below_a_loop = new > 0 and forms.count(forms[-1 - new]) >= _FEWEST_OF_A_LOOP
-    most = new if is_below_a_loop else int(new > 0 and len(told) > _FEWEST_BEFORE_RESULT)
-    return told[-1] if _last_that(_RESULT.match, told[len(told) - most :]) else None
 
 
 def passed_tests(lines: Sequence[Line]) -> Line | None:
@@ -83,29 +68,62 @@ def passed_tests(lines: Sequence[Line]) -> Line | None:
 def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line | None:
     """The line that tells of an end below the loop, or with which the loop itself ended."""
     told = [line for line in lines if re.search(r"\w", line.text)]
-    if len(told) <= _FEWEST_BEFORE_RESULT or _goes_on(progress):
+    if len(told) < _FEWEST_LINES or _goes_on(progress):
         return None
-    masked = [_form(line) for line in told]
-    if _is_whole(told, progress) or _is_below_a_full_bar(told, masked, progress):
+    if _is_whole(told, progress):
         return told[-1]
     began = _began_at(progress)
-    forms = [form if line.number >= began else "" for line, form in zip(told, masked, strict=True)]
+    forms = [_form(line.text) if line.number >= began else "" for line in told]
+    loop = _lines_of_loop(told, forms, progress)
+    known = set(forms[:loop])
+    new = [line for line, form in zip(told[loop:], forms[loop:], strict=True) if form not in known]
+    below = [line for line in told[loop:] if not _ROW.match(line.text)]
+    said = _last_of(_tells_of_an_end, below[-_MOST_LAST:])
+    if said in new:
+        return said
+    fails = told[-1].text.endswith(":") or any(_GOES_WRONG.search(line.text) for line in below)
+    result = None if fails or not _trains(told, loop, progress) else _last_of(_is_own, below, new)
+    return result and told[-1]
+
+
+def _is_own(text: str) -> bool:
+    """Neither what a loop says now and then, such as that it saved, nor what native code logs."""
+    return not (_LAST_WORDS.match(text) or _OF_NATIVE_CODE.search(text) or _BEGINS.match(text))
+
+
+def _lines_of_loop(
+    told: Sequence[Line], forms: Sequence[str], progress: Sequence[LogProgress]
+) -> int:
+    """How many lines there are up to the last one that the loop printed, again and again."""
     counts, places = Counter(forms), {each.number for each in progress}
-    new = len(told)
-    for line, form in zip(reversed(told), reversed(forms), strict=True):
-        is_often = counts[form] >= _FEWEST_OF_A_LOOP and not _ROW.match(form)
-        if line.number in places or (is_often and not _tells_of_an_end(line.text)):
-            break
-        new -= 1
-    below = [line for line in told[new:] if not _ROW.match(line.text)][-_MOST_RESULTS:]
-    last = _last_that(_tells_of_an_end, below)
-    return last if last and _form(last) not in forms[:new] else None
+    for at in reversed(range(len(told))):
+        text, form = told[at].text, forms[at]
+        is_often = counts[form] >= _FEWEST_OF_A_LOOP or _is_cut(forms, at)
+        is_own = not _ROW.match(text) and not _tells_of_an_end(text)
+        if told[at].number in places or (is_often and is_own):
+            return at + 1
+    return 0
 
 
-def _last_that(tells: Callable[[str], object], lines: Sequence[Line]) -> Line | None:
+def _is_cut(forms: Sequence[str], at: int) -> bool:
+    """The last line is the beginning of one that the loop prints."""
+    above = forms[max(0, at - _FEWEST_LINES) : at]
+    is_last = at == len(forms) - 1 and len(forms[at]) >= _FEWEST_CHARACTERS
+    return is_last and any(each.startswith(forms[at]) for each in above)
+
+
+def _trains(told: Sequence[Line], loop: int, progress: Sequence[LogProgress]) -> bool:
+    if progress:
+        return progress[-1].total is not None or len(progress) >= _FEWEST_OF_A_LOOP
+    return loop > 0 and any(_MEASURES.search(line.text) for line in told)
+
+
+def _last_of(
+    tells: Callable[[str], bool], lines: Sequence[Line], among: Sequence[Line] | None = None
+) -> Line | None:
     """The last line that tells it, if no other part of the program begins below."""
     for line in reversed(lines):
-        if tells(line.text):
+        if tells(line.text) and (among is None or line in among):
             return line
         if _BEGINS.match(line.text):
             break
@@ -113,9 +131,8 @@ def _last_that(tells: Callable[[str], object], lines: Sequence[Line]) -> Line | 
 
 
 def _tells_of_an_end(text: str) -> bool:
-    return bool(
-        _LAST_RESULTS.match(text) or (_LAST_WORDS.match(text) and not _OF_OTHERS.search(text))
-    )
+    is_other = _OF_THE_LOOP.search(text) or _GOES_WRONG.search(text)
+    return bool(_LAST_WORDS.match(text) and not is_other)
 
 
 def _goes_on(progress: Sequence[LogProgress]) -> bool:
@@ -144,26 +161,6 @@ def _is_as_set(told: Sequence[Line], counted: Sequence[LogProgress]) -> bool:
     return (counted[-1].count or 0) + (counted[0].count == 0) in totals
 
 
-def _is_below_a_full_bar(
-    told: Sequence[Line], masked: Sequence[str], progress: Sequence[LogProgress]
-) -> bool:
-    """Below the last bar, which is full, stands what none of the lines before it looks like."""
-    last = progress[-1] if progress else None
-    if not (last and last.total) or not any(_MEASURES.search(line.text) for line in told):
-        return False
-    at = next((at for at, line in enumerate(told) if line.number > last.number), len(told))
-    below = [line.text for line in told[at:]]
-    is_new = [form not in masked[:at] for form in masked[at:]]
-    loops = max(Counter(masked[at:]).values(), default=0) >= _FEWEST_OF_A_LOOP
-    is_mostly_new = any(is_new) and 2 * sum(is_new) >= len(is_new)
-    return is_mostly_new and not loops and not _fails_or_begins(below)
-
-
-def _fails_or_begins(below: Sequence[str]) -> bool:
-    begins = any(_BEGINS.match(each) for each in below[-_MOST_RESULTS:])
-    return begins or any(_GOES_WRONG.search(each) for each in below)
-
-
 def _began_at(progress: Sequence[LogProgress]) -> int:
     """The line at which the epochs were last counted from the beginning again."""
     pairs = itertools.pairwise(each for each in progress if each.epoch is not None)
@@ -171,5 +168,5 @@ def _began_at(progress: Sequence[LogProgress]) -> int:
     return max(again, default=0)
 
 
-def _form(line: Line) -> str:
-    return _NUMBER.sub("0", line.text)
+def _form(text: str) -> str:
+    return re.sub(r"[0\W_]+", " ", _NUMBER.sub("0", text))

@@ -107,7 +107,7 @@ _SYSLOG = (
 _DECORATION = re.compile(
     rf"(?P<record>\[[^][]{{0,60}}[ |,:]{_LEVEL}\]:?|\[[\w.]+\]\[{_LEVEL}\] -(?= ))"
     rf"|(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
-    rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$))"
+    rf"|(?P<clock>\[(?:{_CLOCK}| *\d+\.\d+)\](?= |$)|^\d\d:\d\d:\d\d \|(?= ))"
     rf"|(?P<logback>^{_CLOCK} \[[\w-]+\] +{_LEVEL} +[\w.$]+ -(?= ))"
     r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
     r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
@@ -117,7 +117,8 @@ _DECORATION = re.compile(
     r"|(?P<index>\[\d+\]:?(?= ))"
     r"|(?P<named_rank>\((?:[\w.<>(), -]+ )?(?:pid|ip|rank)=[^)]*\))"
     r"|(?P<task>\d{1,4}:(?= |$))"
-    rf"|(?P<mpi> *\[{_COUNTS}[\w.-]*[A-Za-z][\w.-]*:\d+\](?= ))"
+    rf"|(?P<mpi> *\[{_COUNTS}[\w.-]*[A-Za-z][\w.-]*:\d+\](?= )"
+    r"|\[[\d.-]+:\d+\](?= \*\*\*| Signal:| \[ ?\d))"
     r"|(?P<service>[\w./-]*\w[-_]\d[\w-]* +\|)"
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"

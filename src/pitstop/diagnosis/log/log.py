@@ -86,8 +86,8 @@ class Log(Frozen):
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:
-        found = (self.passed_tests, completion.result(self.lines))
-        return (*completion.completions(self.lines), *(each for each in found if each))
+        found = (self.passed_tests,) if self.passed_tests else ()
+        return (*completion.completions(self.lines), *found)
 
     @cached_property
     def last_words(self) -> Line | None:

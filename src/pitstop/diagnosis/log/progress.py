@@ -110,8 +110,12 @@ def in_last_epoch(progress: Sequence[LogProgress]) -> bool:
 def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     if not in_last_epoch(progress):
         return False
-    last = progress[-1]
-    return last.is_told or (last.total is not None and not last.is_before_its_end)
+    announced = [at for at, each in enumerate(progress) if each.epoch is not None and each.epochs]
+    of_last = progress[announced[-1] :]
+    if any(each.epoch not in (None, of_last[0].epoch) for each in of_last):
+        return False
+    bars = [each for each in of_last if each.total is not None]
+    return of_last[-1].is_told or (bool(bars) and not bars[-1].is_before_its_end)
 
 
 def _of(line: Line) -> LogProgress | None:

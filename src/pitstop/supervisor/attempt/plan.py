@@ -138,6 +138,7 @@ class RunContext(Frozen):
     lock: RunLock
     signals: SignalQueue
     spare: Spare
+    started_seconds: float
 
     # What is not needed before the script starts is loaded after its start.
 

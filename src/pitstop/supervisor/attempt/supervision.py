@@ -126,7 +126,7 @@ class Supervision:
         """How it ended; nothing for a kernel, whose cell says so itself."""
         if self._plan.request.kernel:
             return ()
-        seconds = max(0.0, time.time() - self._plan.started_seconds)
+        seconds = max(0.0, time.time() - self._resources.run.started_seconds)
         state, exit_code = self._resources.lifecycle.state, self._command.exit_code
         run_dir, attempt_state = self._plan.request.run_dir, self._resources.attempt_state
         return notices.final_lines(state, exit_code, attempt_state, run_dir, seconds)
