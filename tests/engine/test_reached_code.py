@@ -20,6 +20,7 @@ import os
 SCALE = 1.0
 RATES = {"first": 1.0}
 RESULTS = []
+LAZY = SET = 1.0
 
 @dataclasses.dataclass
 class Settings:
@@ -51,6 +52,18 @@ class Rule:
         self.nested.append(self.nested)
         self.settings = [Settings(1.0)]
         self.options = argparse.Namespace(power=1.0)
+
+    @functools.cached_property
+    def lazily(self):
+        return LAZY
+
+    @property
+    def power(self):
+        return 1.0
+
+    @power.setter
+    def power(self, value):
+        self.settings[0].power = SET * value
 
 def read():
     given = os.environ.get("SCALE"), os.getenv("POWER"), os.getenv("SLURM_RESTART_COUNT")
@@ -89,6 +102,8 @@ def _reached(script: Any, rule: Any) -> tuple[str, dict[str, str]]:
         ("rule.settings[0].power = 2.0", True),
         ("rule.options.power = 2.0", True),
         ("script.SCALE = 2.0", True),
+        ("script.LAZY = 2.0", True),
+        ("script.SET = 2.0", True),
         ("rule.scale = script.functools.partial(script.scaled, 3.0)", True),
         ("rule.scale = script.functools.partial(script.lifted, 2.0)", True),
         ("script.lifted.__code__ = script.unused.__code__", True),

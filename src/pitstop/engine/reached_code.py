@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,15 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.engine.reachable import cells_of, codes_in, names_in, names_of, user_modules
-from pitstop.engine.script_state.holder import fields_of, is_plain_object
+from pitstop.engine.reachable import (
+    cells_of,
+    codes_in,
+    names_in,
+    names_of,
+    references,
+    user_modules,
+)
+from pitstop.engine.script_state.holder import called_for, fields_of, is_plain_object
 
 _MAIN = "__main__"
 _ENVIRONMENT = frozenset({"environ", "getenv"})
@@ -91,15 +98,13 @@ class _Walk:
             self._add(name, f"{code_digest(value.gi_code)} {line} {place}")
             self._add_plain(name, value.gi_code, names)
             self.follow_names(value.gi_code, names)
-        elif isinstance(value, types.MethodType):
-            self.reach(name, value.__func__)
-            self.reach(type(value.__self__).__name__, value.__self__)
-        elif isinstance(value, functools.partial):
-            self._seen.append(value)
-            self._add(name, describe(_plain_in(value)))
-            self.reach_members(name, [value.func, *value.args, *value.keywords.values()])
         elif isinstance(value, types.FunctionType):
             self._reach_function(name, value)
+        elif isinstance(value, _CALLED):
+            self._seen.append(value)
+            self._add(name, describe(_plain_in(value)))
+            for inner, each in references(name, value, self._modules, is_open=False):
+                self.reach_members(inner, each)
         elif isinstance(value, type):
             self._reach_class(value)
         elif type(value).__module__ in self._modules or is_plain_object(type(value)):
@@ -160,12 +165,11 @@ class _Walk:
         for base in kind.__mro__:
             if base.__module__ in self._modules and not any(base is each for each in self._seen):
                 self._seen.append(base)
-                for name, each in _members(base):
-                    if isinstance(each, types.FunctionType):
-                        self._reach_function(f"{base.__name__}.{name}", each)
-                    elif not name.startswith("__"):
-                        self._add(base.__name__, f"{name} {describe(_plain_in(each))}")
-                        self.reach_members(name, each)
+                for name, attribute in list(vars(base).items()):
+                    if not name.startswith("__"):
+                        self._add(base.__name__, f"{name} {describe(_plain_in(attribute))}")
+                    for each in called_for(attribute):
+                        self.reach_members(f"{base.__name__}.{name}", each)
 
     def _add_plain(self, name: str, code: types.CodeType, names: Mapping[str, Any]) -> None:
         inside = names_in(code)
@@ -184,13 +188,6 @@ class _Walk:
     def _add(self, name: str, text: str) -> None:
         # Two of one name are one entry: names repeat, and the order is that of the walk.
         self.digests[name] = digest_of_text(self.digests.get(name, ""), text)
-
-
-def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    for name, each in vars(kind).items():
-        inner = each.__func__ if isinstance(each, classmethod | staticmethod) else each
-        inner = each.fget if isinstance(each, property) else inner
-        yield name, inspect.unwrap(inner) if callable(inner) else inner
 
 
 def _plain_in(value: Any, depth: int = _MOST_DEPTH) -> Any:

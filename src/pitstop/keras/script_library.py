@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.script_state import holder
 from pitstop.keras import tensorboard
 from pitstop.keras.packages import SOURCES, kinds
 from pitstop.tensorflow import private as tensorflow_private
@@ -148,12 +149,8 @@ _STORE_ATTR = dis.opmap["STORE_ATTR"]
 @functools.lru_cache(maxsize=1024)
 def _names_set_in(base: type) -> frozenset[str]:
     # Down to the library's own code: methods are wrapped, by Keras and by hooks.
-    functions = [
-        member.fget if isinstance(member, property) else inspect.unwrap(member)
-        for member in vars(base).values()
-    ]
-    setters = [member.fset for member in vars(base).values() if isinstance(member, property)]
-    codes = [getattr(each, "__code__", None) for each in (*functions, *setters)]
+    called = (each for member in vars(base).values() for each in holder.called_for(member))
+    codes = [getattr(inspect.unwrap(each), "__code__", None) for each in called]
     return frozenset(
         str(each.argval)
         for code in codes

@@ -9,6 +9,7 @@ import array
 import ast
 import collections
 import ctypes
+import functools
 import io
 import itertools
 import queue
@@ -174,6 +175,17 @@ def fields_of(value: Any) -> dict[str, Any]:
         held = value.get(_UNSET)
         return {} if held is _UNSET else {"value": held}
     return dict_of(value) | dict(slots_of(value))
+
+
+def called_for(attribute: Any) -> tuple[Any, ...]:
+    """What an attribute of a class calls when it is used; itself, if it is no descriptor."""
+    if isinstance(attribute, staticmethod | classmethod):
+        return (attribute.__func__,)
+    if isinstance(attribute, property):
+        return (attribute.fget, attribute.fset, attribute.fdel)
+    if isinstance(attribute, functools.cached_property):
+        return (attribute.func,)
+    return (attribute,)
 
 
 def data_of_class(kind: type) -> dict[str, Any]:

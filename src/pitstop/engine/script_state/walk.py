@@ -354,7 +354,8 @@ class Walk:
             if base.__module__ in self._modules:
                 yield f"{base.__qualname__}", base
                 for key, value in list(vars(base).items()):
-                    yield from ((f"{name}.{key}", each) for each in _code_in(value))
+                    if isinstance(value, type) or hasattr(type(value), "__get__"):
+                        yield from ((f"{name}.{key}", each) for each in holder.called_for(value))
 
     def _behind_library(
         self, name: str, value: Any, only: frozenset[str] | None
@@ -376,17 +377,6 @@ class Walk:
 
 def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
-
-
-def _code_in(value: Any) -> tuple[Any, ...]:
-    """The functions and classes of an attribute of a class; the object that answers for it."""
-    if isinstance(value, staticmethod | classmethod):
-        return (value.__func__,)
-    if isinstance(value, property):
-        return (value.fget, value.fset)
-    if isinstance(value, functools.cached_property):
-        return (value.func,)
-    return (value,) if isinstance(value, type) or hasattr(type(value), "__get__") else ()
 
 
 def is_plain(value: Any) -> bool:
