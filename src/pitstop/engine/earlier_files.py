@@ -1,7 +1,7 @@
-"""Files that an earlier attempt wrote while it trained, and that a script opens when it runs again.
+"""Files that an earlier attempt wrote while it trained, and that the script opens now.
 
-Before a training, that is a resume of the script's own. In a restored one, it sees what steps have
-written that are computed once more, or has emptied what the steps before had written.
+Before a training, the script then resumes by itself. In a restored training, it may read what later
+steps have written, which are computed again now. Or it has emptied what earlier steps have written.
 """
 
 import contextlib
@@ -64,18 +64,20 @@ class EarlierFiles:
 
     def __init__(self) -> None:
         self.looks = FileLooks(self._looked_at, self._looked_for)
-        self._started_seconds = time.time()
-        self._listening = False
+        self._started_seconds = time.time()  # of this attempt
+        self._listening = False  # until the first training begins
+        # By path, when it had been changed last before: of files that the script has read, of
+        # databases of SQLite that were opened, and of files that this process has written to.
         self._read: dict[str, float] = {}
         self._looked: dict[str, float] = {}
         self._databases: dict[str, float] = {}
-        self._own_databases: set[str] = set()
         self._continued: dict[str, float] = {}
+        self._own_databases: set[str] = set()  # those that the script itself has opened
         self._begun_anew: dict[str, BegunAnew] = {}
-        self._contents: dict[str, bytes] = {}
-        self._began_seconds = math.inf
+        self._contents: dict[str, bytes] = {}  # see `content`
+        self._began_seconds = math.inf  # see `watch`; so is the next
         self._since_seconds = math.inf
-        self._doubt: _Doubt | None = None
+        self._doubt: _Doubt | None = None  # who is told of the first of such files
 
     def _hook(self) -> None:
         subscribe(("open", "sqlite3.connect"), self._on_event)

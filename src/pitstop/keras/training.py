@@ -89,14 +89,14 @@ class Training:
         self.session = session
         self.run: FitRun | None = None
         self._versions = versions
-        self._step = session.trainings.reached_step if cells is not None else 0
-        self.continuation: Continuation | None = None
+        self._step = session.trainings.reached_step if cells is not None else 0  # of the last fit
+        self.continuation: Continuation | None = None  # of the running `fit`, until its first step
         self._recognition = Recognition(session, cells)
         self._trained = TrainedModels()
         self._told_stopped = False
         self._restored_seconds = 0.0  # when the state that was restored last had been taken
-        self._thread = threading.get_ident()
-        self._caught = CaughtOutcome()
+        self._thread = threading.get_ident()  # in which the watched `fit` runs
+        self._caught = CaughtOutcome()  # of a `fit` whose exception the script may catch
         self._short = ShortFits(session)
         if session.settings.batch_parts > 1:
             micro_batches.divide_steps(session)

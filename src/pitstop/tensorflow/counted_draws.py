@@ -107,9 +107,9 @@ class CountedDraws:
         self._traces: list[_Trace] = []
         # By name of a trace, a variable of the runtime for each random op.
         self._handles: defaultdict[str, list[Any]] = defaultdict(list)
-        self._saved: Draws = {}
-        self._is_continued = True
-        self._uncounted: Any = None
+        self._saved: Draws = {}  # of an earlier attempt
+        self._is_continued = True  # whether one of its traces was made again, if there were any
+        self._uncounted: Any = None  # see `uncounted`
         self.in_order = False
         self.doubt = ""
         _ALL.add(self)

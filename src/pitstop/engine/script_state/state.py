@@ -38,21 +38,22 @@ class ScriptState:
     """
 
     def __init__(self, library: Library) -> None:
-        self.baseline: dict[str, Node] = {}
+        self.baseline: dict[str, Node] = {}  # all nodes at the begin
         # names of what has changed and is not saved; of the last capture
         self.unverified: list[str] = []
-        self._of_input: dict[str, Node] = {}
-        self._of_rest: dict[str, Node] = {}
+        self._of_input: dict[str, Node] = {}  # when the input's present iterator was created
+        self._of_rest: dict[str, Node] = {}  # at the begin, of what the training calls
         self._library = library
-        self._is_complete = True
+        self._is_complete = True  # whether the walks at the begin have seen everything
         self._unreadable: dict[str, str] = {}
         self._names = Names()
-        self._modules: dict[str, Any] = {}
+        self._modules: dict[str, Any] = {}  # those of the script
         self._loaded = 0  # how many modules there were at the begin
-        self._input: dict[str, Any] = {}
-        self._whole: Mapping[str, Any] = {}
-        self._first: dict[tuple[str, Any], Any] = {}
-        self._settings: dict[str, str] = {}
+        self._input: dict[str, Any] = {}  # what the input is read from
+        self._whole: Mapping[str, Any] = {}  # see `keep_whole`
+        self._first: dict[tuple[str, Any], Any] = {}  # opaque fields, as they were seen first
+        self._settings: dict[str, str] = {}  # of the process, at the begin
+        # random generators that others restore, with their states at the begin
         self._generators: dict[str, tuple[Any, Any]] = {}
         self._at_cut: Nodes = {}
 

@@ -49,26 +49,26 @@ class GangPart:
         self._cluster = resources.run.cluster
         self._beacon = resources.beacon
         self._restoring = restoring
-        self._task = ""
-        self._tasks: set[str] = set()
-        self._others: list[str] = []
-        self._assembles = False
-        self._states = GangStates()
-        self._waits_since: float | None = None
+        self._task = ""  # of its trainer; empty until that takes part in a strategy
+        self._tasks: set[str] = set()  # of all trainers that the script has started here
+        self._others: list[str] = []  # the tasks that train together with this one
+        self._assembles = False  # see `assembles`
+        self._states = GangStates()  # those that it could continue from
+        self._waits_since: float | None = None  # for an agreement on one of them
         self._told_waiting = False
-        self._repeat_at = 0.0
-        self._said = 0
-        self._proposal: messages.ResumeProposal | None = None
-        self._proposed = False
-        self._gang = ""
+        self._repeat_at = 0.0  # when it tells its states again
+        self._said = 0  # how often it has told them
+        self._proposal: messages.ResumeProposal | None = None  # not answered yet
+        self._proposed = False  # whether there was one
+        self._gang = ""  # the name of the gang, once all members have agreed
         self._stop_reason = ""
-        self._order: messages.Hold | None = None
+        self._order: messages.Hold | None = None  # where all members are to stop or save
         self._ordered_at = 0.0
-        self._answer: messages.HoldAnswer | None = None
-        self._raised = ""
+        self._answer: messages.HoldAnswer | None = None  # the last one to `_order`
+        self._raised = ""  # an exception that the script raised, in words
         self._tell_raised_at = 0.0
-        self._down = False
-        self._over = False
+        self._down = False  # the leader was told that the trainer of this run is gone
+        self._over = False  # the gang has ended: nothing is agreed on any more
 
     @property
     def awaits_verdict(self) -> bool:
