@@ -124,10 +124,10 @@ def _saved(status: Status) -> str:
 
 
 def _memory(status: Status) -> str:
-    own, snapshots = status.rss_bytes, status.snapshot_memory_bytes
+    own, of_all, snapshots = status.rss_bytes, status.memory_bytes, status.snapshot_memory_bytes
     parts = ["" if own is None else f"{own >> 20} MiB"]
-    if own is not None and status.memory_bytes is not None and status.memory_bytes > own:
-        parts.append(f"{status.memory_bytes >> 20} MiB with its children")
+    if of_all is not None and of_all > (own or 0):
+        parts.append(f"{of_all >> 20} MiB with its children")
     if snapshots is not None:
         where = " in a file in the run folder" if status.snapshot_backing == "file" else ""
         limit = status.snapshot_limit_bytes
