@@ -223,11 +223,7 @@ class Snapshots:
             reason, durable = "requested", True
         if cut is None:
             if name is not None:
-                step = self._beacon.progress().step
-                words = "This training cannot be saved."
-                self._supervisor.report(
-                    CheckpointFailed(step, words, "`pitstop status` shows why.")
-                )
+                self._report_unsaved()
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
         step_seconds = self._beacon.progress().step_seconds
@@ -240,12 +236,14 @@ class Snapshots:
         cut = cut.told(name=name) if name else cut
         self._cadence.taken(cut.position.step, started_ns)
         self._beside_bytes = 0 if waits else cut.size_bytes
-        if waits:
-            self._copier.copy_now(cut, reason, durable=durable)
-        else:
-            self._copier.submit(cut, reason, durable=durable)
+        copy = self._copier.copy_now if waits else self._copier.submit
+        copy(cut, reason, durable=durable)
         self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
         return True
+
+    def _report_unsaved(self) -> None:
+        step, words = self._beacon.progress().step, "This training cannot be saved."
+        self._supervisor.report(CheckpointFailed(step, words, "`pitstop status` shows why."))
 
     def _make_arena(self, snapshot_bytes: int) -> Arena:
         limit_bytes = self._settings.snapshot_memory_bytes

@@ -25,7 +25,7 @@ _MOST_SHARE = 0.001
 
 
 class StepRecorder:
-    """A step trace that gives up, once and aloud, when the disk refuses."""
+    """A step trace that ends when the disk refuses to be written, and reports that."""
 
     def __init__(self, attempt_dir: Path, report: Callable[[Event], None]) -> None:
         self._path = attempt_dir / FILE_NAME

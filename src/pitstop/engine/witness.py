@@ -304,10 +304,9 @@ class Witness:
 
 
 def leave_out_last_collection() -> None:
-    """Flushes open files, and hides all objects from the collector.
+    """Flushes open files, and takes all objects out of garbage collection.
 
-    The collection at the exit takes a second or more where TensorFlow is loaded, while whoever
-    asked for the stop counts down.
+    With TensorFlow, the collection at the exit takes a second or more of the time for the stop.
     """
     flush_all(_has_buffer)
     gc.freeze()

@@ -40,9 +40,9 @@ def to_record(event: Event) -> dict[str, JsonValue]:
 def from_record(record: dict[str, JsonValue]) -> Event:
     """The event that `to_record` made; unknown kinds and fields survive.
 
-    Fields that this version does not know are dropped from known kinds, and a
-    known kind that lacks a required field, or has one of another type, becomes an
-    `UnknownEvent`: a reader never fails on a record that was written whole.
+    Of a known kind, fields that this version does not know are dropped.  If it lacks a required
+    field, or has one of another type, it becomes an `UnknownEvent`.  So a reader never fails on a
+    record that was written whole.
     """
     kind = str(record.get("kind", ""))
     try:

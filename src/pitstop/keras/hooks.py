@@ -71,7 +71,7 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
 
 
 def _short_steps(run: FitRun, source: Any) -> Iterator[Any]:
-    """Of an epoch over arrays; without the iterator that Keras makes at its end for nobody."""
+    """Of an epoch over arrays; without the unused iterator that Keras makes at its end."""
     source.data_adapter.on_epoch_begin()
     source._current_iterator, source._steps_seen = iter(source._get_iterator()), 0
     run.begin_steps()

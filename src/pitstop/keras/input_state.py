@@ -153,7 +153,7 @@ class InputState:
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO  # how the user wants it to be saved
     anchor: IteratorCheckpoint | None = None  # the iterator's last state, None before the first
-    repeats: bool = False  # one of its shuffles begins nobody knows how often in a reading
+    repeats: bool = False  # in a reading, one of its shuffles begins an unknown number of times
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> Self:
@@ -200,7 +200,7 @@ class InputState:
         is_counted = self.by_replay or self.skips or self.anew
         anchor = None if is_counted else self._anchored(iterator)
         if anchor and self.mode is InputMode.REPLAY:
-            # Its state could be taken, so nothing in it is out of a replay's reach.
+            # Its state could be taken, so a replay gives the same batches.
             self.replay_from_now_on("as --input requests")
             anchor = None
         state = {
@@ -225,7 +225,7 @@ class InputState:
     def _anchored(self, iterator: Any) -> IteratorCheckpoint | None:
         """The state that a snapshot refers to, the last or a new one; None if it is replayed."""
         if not private.is_serializable(iterator):
-            # Of a strategy, which gives no state and no word about what it reads.
+            # Of a strategy, which gives no state, and does not tell what it reads.
             stages = stage_functions.stateful_stages(self.dataset)
             if stages and self.level.level == "exact":
                 known = private.deterministic_ops()

@@ -1,9 +1,9 @@
 """A training step in parts: the gradients of micro-batches are added up, then applied once.
 
 The batch, its loss and the number of updates stay the same; the memory that a step needs for its
-activations shrinks with the part.  With a loss that is a mean over independent records, which a
-trial shows, the sum of the parts' gradients, each times its share of the records, is the gradient
-of the batch: equal up to rounding.
+activations shrinks with the part.  The loss has to be a mean over independent records, which a
+trial shows.  Then the gradient of the batch is the sum of the parts' gradients, each times its
+share of the records: equal up to rounding.
 """
 
 import functools

@@ -1,7 +1,7 @@
 """The objects below a URL, through fsspec, and what an error of a storage library means.
 
-The libraries behind fsspec share no base class and must not be imported to name
-theirs, so errors that are not OSErrors are known by the names of their classes.
+The libraries behind fsspec have no common class of errors, and are not imported here.  So errors
+that are not OSErrors are known by the names of their classes.
 """
 
 import contextlib

@@ -243,8 +243,8 @@ _PIECE_BYTES = 8 << 20
 class Increments:
     """Plans checkpoint after checkpoint of one run.
 
-    Dense training changes every byte: a snapshot is compared before it is written only while the
-    last one had enough in common with the one before, which its checksums tell for free.
+    Most trainings change every byte.  So a snapshot is compared before it is written only if the
+    last one had enough in common with the one before.  Its checksums tell that at no cost.
     """
 
     def __init__(self) -> None:

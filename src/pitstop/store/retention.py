@@ -24,12 +24,12 @@ _Rule: TypeAlias = Annotated[BestRule, lambda _, text: parse_best_rule(text)]
 
 
 class RetentionPolicy(Frozen):
-    """What is kept; everything that no rule names is given up.
+    """What is kept; everything that no rule names is removed.
 
-    In any case the newest checkpoint is kept, the newest whose weights are finite, the ends of
-    fits, the named ones, the newest that shares no bytes with the newest, and the newest of the
-    last trainings that were left in their middle.  Spans of `keep_every_seconds`, whose oldest is
-    kept, count from the epoch; 0 for none.
+    Always kept are the newest checkpoint, the newest one whose weights are finite, and the newest
+    one that shares no bytes with the newest.  So are the ends of fits, the named ones, and the
+    newest of each of the last trainings that were left in their middle.  `keep_every_seconds`: the
+    oldest of each span of this length is kept; spans count from the epoch; 0 for none.
     """
 
     keep_last: int = 3

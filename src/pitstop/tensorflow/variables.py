@@ -1,11 +1,9 @@
 """Every variable of the process: held at a cut, assigned at a resume.
 
-Variables are known by the order of their creation and by their names, which a
-script repeats when it is run again; no model has to be named.  At a cut each value is held by
-reference: TensorFlow copies a variable's buffer before it updates it while
-somebody else holds it (`PrepareToUpdateVariable` in
-tensorflow/core/kernels/training_op_helpers.h), so that a hold costs a few
-microseconds and the copy happens beside the next step.
+Variables are known by the order of their creation and by their names, which a script repeats when
+it is run again; no model has to be named.  At a cut each value is held by reference, which takes a
+few microseconds.  TensorFlow copies a buffer that is held elsewhere before it updates the variable
+(`PrepareToUpdateVariable` in tensorflow/core/kernels/training_op_helpers.h).
 """
 
 import weakref

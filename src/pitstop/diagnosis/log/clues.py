@@ -65,7 +65,7 @@ _SAYS_LITTLE = (
     | tables.TENSORFLOW
     | tables.NATIVE
 )
-"""Classes that stand for anything: without frames of the script they accuse nobody."""
+"""Classes that stand for anything: without frames of the script they name no cause."""
 
 _MESSAGES = ("what", "fatal", "uncaught", "check")
 _CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed", "made", "minus")

@@ -177,7 +177,7 @@ class Saving:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the last save takes so long that the disk may be dead."""
+        """Whether the last save takes so long that the disk may have failed."""
         return time.monotonic() >= self._overdue_at
 
     def leave(self) -> tuple[Occurrence, ...]:

@@ -37,9 +37,9 @@ def patience(
 ) -> Patience:
     """How long to wait for the trainer at its present position.
 
-    The wait is short where nothing can be lost, depends on the step time during a step, and is the
-    whole grace time where a boundary may be far.  A script that has stopped training gets the grace
-    time twice.
+    It is short where nothing can be lost.  During a step it depends on the time of a step.  Where a
+    boundary may be far, it is the whole grace time.  A script that has stopped training gets the
+    grace time twice.
 
     Args:
         connected: an instrumented process is there to see the request.

@@ -35,8 +35,8 @@ _NEAR_STEPS = 50
 def left_out(done: Iterable[events.RolledBack]) -> frozenset[int]:
     """The steps whose batches are left out.
 
-    Where the weights are bad after a step, its own batch was bad, not the next one, even if the
-    loss of the next one was the first to show it.
+    If the weights are bad after a step, the batch of this step was bad.  The loss of the next step
+    may be the first to show it.
     """
     steps: set[int] = set()
     for each in done:
