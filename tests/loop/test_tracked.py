@@ -120,6 +120,14 @@ def test_what_cannot_be_set_in_place_is_refused(value: Any) -> None:
         track("rate", value)
 
 
+def test_an_iterator_of_a_strategy_is_refused_with_a_way_out() -> None:
+    rows = tf.data.Dataset.range(8).batch(2)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with pytest.raises(CannotTrack, match="position of a DistributedIterator") as refused:
+        track("batches", iter(strategy.experimental_distribute_dataset(rows)))
+    assert "iter(dataset)" in refused.value.remedy
+
+
 def test_a_state_that_only_pickle_could_carry_is_refused_by_name() -> None:
     tracked = track("table", {"model": object()})
     with pytest.raises(CannotTrack, match=r"'table'.*\['model'\]"):

@@ -209,6 +209,13 @@ def track(name: str, value: Any) -> Tracked:
     for fits, kind in _KINDS:
         if fits(value):
             return kind(name, value)
+    if drawn_inputs.is_distributed(value):
+        raise CannotTrack(
+            f"pitstop.start cannot save {name!r}: TensorFlow can neither read nor set the position "
+            f"of a {type(value).__name__}.",
+            "Give it iter(dataset) over the rows of this process, and strategy.run the batch "
+            "(examples/cluster_ray.py); or omit pitstop.start: `pitstop run` records such loops.",
+        )
     raise CannotTrack(
         f"pitstop.start cannot save {name!r}: a {type(value).__name__} cannot be changed in place.",
         "Keep the value in a dict, a list, an array or a tf.Variable, or give the object "

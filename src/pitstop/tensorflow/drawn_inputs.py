@@ -35,6 +35,11 @@ _UNCERTAIN = (
 _UNKNOWN = "its pipeline is not known"
 
 
+def is_distributed(value: Any) -> bool:
+    """Whether it is an iterator over the input of a strategy."""
+    return isinstance(value, input_lib.DistributedIteratorBase)
+
+
 class _Drawing(threading.local):
     now = False
 
