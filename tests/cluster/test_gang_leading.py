@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from pitstop.cluster.leading import GangLeading, Leading
+from pitstop.cluster.leading import Following, GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
     Beat,
@@ -17,11 +17,12 @@ from pitstop.cluster.messages import (
     GangOver,
     GangReady,
     JoinRequest,
+    LevelReport,
     MemberDown,
     Muster,
     ResumeAnswer,
 )
-from pitstop.cluster.network_thread import Heard, LeaderServer, Parted
+from pitstop.cluster.network_thread import Heard, LeaderServer, MemberClient, Parted
 from pitstop.cluster.spec import ClusterSpec, Task
 from tests.cluster.test_membership import PlayedNetwork
 
@@ -35,13 +36,16 @@ def network() -> Iterator[PlayedNetwork]:
         yield played
 
 
+def join_of(task: Task) -> JoinRequest:
+    return JoinRequest(PROTOCOL, str(task), SPEC.counts, "1", "host", 7)
+
+
 def formed(network: PlayedNetwork) -> Leading:
     """A leader whose own trainer and two others have begun together."""
     server = cast(LeaderServer, network)
     leader = Leading(server, 10.0, GangLeading(server, SPEC, TASKS[0]))
     for task in TASKS[1:]:
-        request = JoinRequest(PROTOCOL, str(task), SPEC.counts, "1", "host", 7)
-        network.coming += [Heard(task, request), Heard(task, Muster(1))]
+        network.coming += [Heard(task, join_of(task)), Heard(task, Muster(1))]
         network.coming.append(Heard(task, ResumeAnswer(1, verified=True)))
     leader.heard()
     leader.gang.hear_own(Muster(1))
@@ -146,3 +150,33 @@ def test_a_silent_member_is_gone_for_good_where_nobody_starts_its_killed_run_aga
     leader.tick(Beat("running", "train", 3))
     assert [each.lost for each in leader.members] == [True]
     assert leader.gone_for_good(launched=launched) == gone
+
+
+def test_a_level_that_was_told_while_a_member_was_out_of_reach_is_told_again(
+    network: PlayedNetwork,
+) -> None:
+    leader = formed(network)
+    network.coming.append(Parted(TASKS[2]))
+    network.coming.append(Heard(TASKS[1], LevelReport("no seed")))
+    leader.heard()
+    network.sent.clear()
+    network.sent_to.clear()
+    network.coming.append(Heard(TASKS[2], join_of(TASKS[2])))
+    leader.heard()
+    assert network.sent == [LevelReport("worker 1: no seed")]
+    assert network.sent_to == [TASKS[2]]
+
+
+def test_a_member_says_its_level_again_when_it_is_connected_again(network: PlayedNetwork) -> None:
+    member = Following(TASKS[0], cast(MemberClient, network), 10.0)
+    beat, doubt = Beat("running", "train"), LevelReport("no seed")
+    for told, again in ((doubt, [doubt]), (Muster(2), [])):
+        network.coming.append(Heard(TASKS[0], beat))
+        member.heard()
+        member.tell_gang(told)
+        network.coming.append(Parted(TASKS[0]))
+        member.heard()
+        network.sent.clear()
+        network.coming.append(Heard(TASKS[0], beat))
+        member.heard()
+        assert network.sent == again

@@ -205,6 +205,9 @@ def test_a_leader_beats_at_once_for_who_has_just_joined(network: PlayedNetwork) 
     assert (network.sent, network.sent_to) == ([BEAT], [WORKER])
     assert leader.tick(BEAT) == ()
     assert network.sent == [BEAT]
+    join(network, leader, PS)
+    assert leader.tick(BEAT) == ()
+    assert network.sent_to == [WORKER, PS]
 
 
 def test_a_member_that_goes_silent_is_lost(network: PlayedNetwork) -> None:

@@ -59,7 +59,7 @@ class GangLeader:
         self._snapshot_at_seconds: float | None = None
         self._ordered_step: int | None = None
         self._settles_until_seconds = 0.0
-        self._is_doubted = False
+        self._doubt: messages.LevelReport | None = None
         self._told_at_seconds: float | None = None
         self._proposals = 0
 
@@ -167,11 +167,14 @@ class GangLeader:
 
     def _doubted(self, task: Task, reason: str) -> Orders:
         """The others are told once: all members of one script may find the same."""
-        if self._is_doubted:
+        if self._doubt is not None:
             return []
-        self._is_doubted = True
-        report = messages.LevelReport(f"{task}: {reason}")
+        self._doubt = report = messages.LevelReport(f"{task}: {reason}")
         return [(each, report) for each in self._in_order if each != task]
+
+    def returned(self, task: Task) -> Orders:
+        """What a member that is connected again may have missed, and is said only once."""
+        return [(task, self._doubt)] if self._doubt is not None else []
 
     def forget(self, task: Task) -> None:
         """Another process is this member from now on; its attempts are counted anew."""

@@ -72,6 +72,7 @@ class GangLeading:
         if not same:
             self.lost(task, "its run has started again")
             self._gang.forget(task)
+        self._send(self._gang.returned(task))
 
     def tick(self, now_seconds: float, progress: LeaderProgress) -> None:
         self._send(self._gang.tick(now_seconds, progress))
@@ -121,6 +122,7 @@ class Leading:
         self._members: dict[Task, ClusterMember] = {}
         self._own_beat = messages.Beat("starting", "starting")
         self._beat_at_seconds = 0.0
+        self._just_joined: list[Task] = []
         self._found_at_seconds = time.monotonic() + _FOUND_SECONDS
         self.fileno = server.fileno
         self.flush = server.flush
@@ -149,9 +151,17 @@ class Leading:
         now = time.monotonic()
         self._own_beat = beat
         self.gang.beat(self.gang.own, beat)
+        # A member waits for its first one; the others have theirs: there may be thousands.
+        joined, self._just_joined = self._just_joined, []
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + roster.BEAT_SECONDS
             self.beat(beat)
+            return self._silent(now)
+        for task in joined:
+            self._server.send(task, beat)
+        return self._silent(now)
+
+    def _silent(self, now: float) -> tuple[Event, ...]:
         silent = [replace(each, lost=True) for each in self._live if each.lease.is_over(now)]
         return tuple(self._ended(member) for member in silent)
 
@@ -236,8 +246,7 @@ class Leading:
         self.gang.joined(task, same=before is None or before.pid == request.pid)
         lease = BeatLease(self._lease_seconds, time.monotonic())
         self._members[task] = ClusterMember.joining(request, lease)
-        # The member waits for the first.
-        self._beat_at_seconds = 0.0
+        self._just_joined.append(task)
         return events.MemberJoined(request.task, request.host, request.pid)
 
     def _ended(self, member: ClusterMember) -> Event:
@@ -276,6 +285,7 @@ class Following:
         self._rows_at_seconds = -math.inf
         self._coming: list[messages.TaskRow] = []  # the next rows, as long as some are missing
         self.connected = False
+        self._told_level: messages.ToLeader | None = None  # a muster begins with no doubt
         self.completed_at_seconds = math.inf
         self._released = False  # by the leader, or because it is silent
         self._beat_at_seconds = 0.0  # when the next message that this member is there is due
@@ -336,6 +346,8 @@ class Following:
         return self._requests
 
     def tell_gang(self, message: messages.ToLeader) -> None:
+        if isinstance(message, messages.Muster | messages.LevelReport):
+            self._told_level = message
         self._client.send(self.leader, message)
 
     def end(self, end: messages.Release) -> None:
@@ -359,6 +371,8 @@ class Following:
                     self.completed_at_seconds = now
                     if before:
                         return events.MemberEnded(str(self.leader), "", beat.state)
+                if not before and isinstance(self._told_level, messages.LevelReport):
+                    self._client.send(self.leader, self._told_level)  # may be lost
                 return None if before else events.LeaderFound(str(self.leader))
             case Heard(_, messages.Release() as release):
                 self._released = True

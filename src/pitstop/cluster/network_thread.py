@@ -25,6 +25,8 @@ from pitstop.record import Frozen
 
 _MOST_STRANGERS = 64
 """Connections without a proof of the secret so far; more of them wait in the kernel's queue."""
+_MOST_WAITING = 4096
+"""In that queue: all tasks of a large job start at once."""
 _MOST_TROUBLES = 50
 _BIND_SECONDS = 30.0
 _FLUSH_SECONDS = 0.5
@@ -167,7 +169,7 @@ class LeaderServer(NetworkThread):
         """The server; an earlier attempt of the run may still hold the port for a while."""
         for _ in range(int(_BIND_SECONDS / _RETRY_SECONDS)):
             try:
-                return await asyncio.start_server(self._serve, host, port)
+                return await asyncio.start_server(self._serve, host, port, backlog=_MOST_WAITING)
             except OSError as error:
                 problem = error.strerror or str(error)
                 await asyncio.sleep(_RETRY_SECONDS)
