@@ -219,22 +219,7 @@ class TrainingInput:
         elif described["skips"]:
             iterator = self.create_iterator()
         else:
-            data = bytes(saved.tensors[ITERATOR_TENSOR])
-            fresh, created = self._first_iterator(), described["created"]
-            is_begun = described["drawn"] > described["redrawn"]
-            input_state.begin_late_shuffles(
-                self.dataset,
-                described["readings"],
-                is_begun=is_begun,
-                is_past_first_part=is_begun and not private.is_in_first_part(data),
-            )
-            iterator = input_state.restore_iterator(
-                fresh,
-                data,
-                created,
-                self.create_iterator,
-                keeps_order=pipeline.keeps_an_order(self.dataset),
-            )
+            iterator = self._native_iterator(described, bytes(saved.tensors[ITERATOR_TENSOR]))
             self.bad_records.skip(iterator, described["redrawn"], tell)
         self.iterator = iterator
         self.state.adopt(described, saved.tensors)
@@ -242,6 +227,24 @@ class TrainingInput:
             # Its reader is ahead of the cut, and goes on from there.
             self.own_variables = self.state.moved_variables()
         return iterator
+
+    def _native_iterator(self, described: dict[str, Any], data: bytes) -> Any:
+        """An iterator where the one was whose state is `data`."""
+        fresh = self._first_iterator()
+        is_begun = described["drawn"] > described["redrawn"]
+        input_state.begin_late_shuffles(
+            self.dataset,
+            described["readings"],
+            is_begun=is_begun,
+            is_past_first_part=is_begun and not private.is_in_first_part(data),
+        )
+        return input_state.restore_iterator(
+            fresh,
+            data,
+            described["created"],
+            self.create_iterator,
+            keeps_order=pipeline.keeps_an_order(self.dataset),
+        )
 
     def restore_streams(self, saved: SavedState) -> None:
         if self._repeats_end_of_epoch(saved):

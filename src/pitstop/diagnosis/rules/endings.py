@@ -59,12 +59,11 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     if started.is_loop:
         loop = EvidenceItem("journal", f"the script's loop ended after {steps}")
         return tell("loop_ended", (exit_status, loop), steps=steps)
+    own = [each for each in evidence.all(events.EpochEnded) if each.fit == ended.fit]
     # A resumed fit runs fewer epochs itself than the training has.
-    seen = (each.epoch + 1 for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
-    epochs = max(ended.epochs_run, *seen, 0)
+    epochs = max(ended.epochs_run, *(each.epoch + 1 for each in own), 0)
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     unsaved, advice = _unsaved(evidence, ended.step)
-    own = (each for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
     losses = [each.logs["loss"] for each in own if "loss" in each.logs]
     doubt, remedy = _doubt(losses)
     level = evidence.last(events.LevelKnown)
