@@ -42,10 +42,8 @@ Opened = Callable[[type], bool]  # whether the attributes of such objects of lib
 
 
 _CELLS: set[str] = set()  # modules that cells of a notebook fill
-
-_OF_SYS = frozenset(vars(sys))
-
-_OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")
+_OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")  # what IPython puts there
+_OF_SYS = frozenset(vars(sys))  # before the script has added to them
 
 
 def count_as_users(module: str) -> None:
@@ -75,7 +73,7 @@ def user_modules() -> dict[str, types.ModuleType]:
 
 
 def library_modules() -> Mapping[str, types.ModuleType]:
-    user_modules()
+    user_modules()  # which notes those that were imported since
     return _LIBRARIES
 
 
