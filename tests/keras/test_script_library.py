@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import tensorflow as tf
 from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state import fingerprint
 from pitstop.engine.script_state.state import ScriptState
 from pitstop.keras.script_library import KerasLibrary
 
@@ -144,6 +146,60 @@ def test_a_queue_that_training_uses_is_named() -> None:
     act()
     state.capture(Encoder(""), read_ahead=False)
     assert [each for each in state.unverified if "waiting" in each]
+
+
+def test_a_setting_of_an_object_of_keras_is_noticed() -> None:
+    held = [keras.regularizers.L2(0.5), keras.utils.Progbar(3, verbose=0)]
+    state = ScriptState(KerasLibrary())
+    state.begin({"held": held}, {})
+    held[1].update(3, finalize=True)
+    state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified == []
+    held[0].l2 = 0.25
+    state.capture(Encoder(""), read_ahead=False)
+    assert [each for each in state.unverified if "L2" in each]
+
+
+def test_an_array_of_tensors_is_named() -> None:
+    held = [tf.TensorArray(tf.float32, 1).write(0, 1.0)]
+    state = ScriptState(KerasLibrary())
+    state.begin({"held": held}, {})
+    state.capture(Encoder(""), read_ahead=False)
+    assert [each for each in state.unverified if "held" in each]
+
+
+def test_what_only_the_constructor_of_an_optimizer_sets_comes_back() -> None:
+    held = [keras.optimizers.SGD(0.1, momentum=0.9)]
+    state = ScriptState(KerasLibrary())
+    state.begin({"held": held}, {})
+    held[0].momentum = 0.5
+    saved = state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified == []
+    held[0].momentum = 0.9
+    assert state.restore(saved, {}, read_ahead=False) == []
+    assert held[0].momentum == 0.5
+
+
+def test_the_step_of_summaries_is_a_setting_of_the_process() -> None:
+    before = fingerprint.of_process()
+    tf.summary.experimental.set_step(3)
+    try:
+        changed = fingerprint.of_process().items() - before.items()
+    finally:
+        tf.summary.experimental.set_step(None)
+    assert [name for name, _ in changed] == ["tensorflow.summary.experimental.get_step()"]
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [("w", True), ("r+", True), ("r", False)])
+def test_a_file_of_hdf5_that_is_written_is_always_another(
+    mode: str, *, is_told: bool, tmp_path: Path
+) -> None:
+    with h5py.File(tmp_path / "values.h5", "w") as file:
+        file["values"] = np.ones(3)
+    with h5py.File(tmp_path / "values.h5", mode) as file:
+        found = {fingerprint.fingerprint(file) for _ in range(2)}
+    assert (len(found) == 2) is is_told
+    assert fingerprint.fingerprint(file) is None
 
 
 def test_what_autograph_sets_on_functions_is_no_state_of_the_script() -> None:

@@ -19,7 +19,8 @@ from pitstop.tensorflow.randomness import is_part_of_an_input
 
 _LIBRARIES = (*SOURCES, "tensorflow.")
 _VARIABLES = ("Variable", "random.SeedGenerator")
-_LAYERS_AND_OPTIMIZERS = ("layers.Layer", "optimizers.Optimizer", "optimizers.legacy.Optimizer")
+_OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
+_LAYERS_AND_OPTIMIZERS = ("layers.Layer", *_OPTIMIZERS)
 _READERS = ("utils.PyDataset", "utils.Sequence")
 _WITHOUT_CODE = (
     *_VARIABLES,
@@ -95,6 +96,9 @@ class KerasLibrary:
         if issubclass(kind, kinds(*_READERS)):
             return frozenset().union(*map(_names_set_in, kinds(*_READERS)))
         names = names_set_by_libraries(kind)
+        if issubclass(kind, kinds(*_OPTIMIZERS)):
+            # What only a constructor is given and sets, such as `momentum`, a callback may change.
+            names -= _settings_of(kind)
         return names | self.set_by_callbacks if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
@@ -139,17 +143,30 @@ _COMPOSITES = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 @functools.lru_cache(maxsize=1024)
 def names_set_by_libraries(kind: type) -> frozenset[str]:
-    bases = [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
-    return frozenset().union(*(_names_set_in(base) for base in bases))
+    return frozenset().union(*map(_names_set_in, _bases_in_libraries(kind)))
+
+
+def _bases_in_libraries(kind: type) -> list[type]:
+    return [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
 
 
 _STORE_ATTR = dis.opmap["STORE_ATTR"]
 
 
 @functools.lru_cache(maxsize=1024)
-def _names_set_in(base: type) -> frozenset[str]:
+def _settings_of(kind: type) -> frozenset[str]:
+    bases = _bases_in_libraries(kind)
+    constructors = [vars(base)["__init__"] for base in bases if "__init__" in vars(base)]
+    given = {name for each in constructors for name in inspect.signature(each).parameters}
+    later = (_names_set_in(base, but="__init__") for base in bases)
+    return frozenset(given - {"name"}).difference(*later)
+
+
+@functools.lru_cache(maxsize=2048)
+def _names_set_in(base: type, but: str = "") -> frozenset[str]:
+    members = [member for name, member in vars(base).items() if name != but]
     # Down to the library's own code: methods are wrapped, by Keras and by hooks.
-    called = (each for member in vars(base).values() for each in holder.called_for(member))
+    called = (each for member in members for each in holder.called_for(member))
     codes = [getattr(inspect.unwrap(each), "__code__", None) for each in called]
     return frozenset(
         str(each.argval)

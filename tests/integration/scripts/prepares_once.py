@@ -1,7 +1,7 @@
 """Keeps its prepared data in a file, and its random generator in a local variable.
 
-`prepares_once.py OUT [fit | loop | start] [global | scaled | dies]`; `global`: the generator is that of
-`numpy.random`; `scaled`: has a scale only where it prepares the data; `dies`: after it has.
+`prepares_once.py OUT [fit | loop | start] [global | scaled | dies]`; `global`: the generator is
+that of `numpy.random`; `scaled`: has a scale only where it prepares the data; `dies`: after it has.
 """
 
 import os

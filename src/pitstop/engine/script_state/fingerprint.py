@@ -50,6 +50,8 @@ _VALUES = (int, float, str, bytes, list, dict, set)
 _ITEMS = (str, bytes, int, float, tuple)
 _MANY = (list, dict, set)
 _CALLING = type(iter(int, 1))
+_PLAIN = (bool, int, float, str)
+_UNTOLD = ("queue_ref", "dynamic_size")  # attributes of queues, and of arrays of tensors
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _DIGESTS = (type(hashlib.sha256()), type(hashlib.blake2b()), type(hashlib.blake2s()), hmac.HMAC)
@@ -96,15 +98,15 @@ def fingerprint(value: Any) -> str | None:
         reads = hasattr(type(value), "__next__")
         if reads and not str(getattr(value, "mode", "")).startswith(("w", "a")):
             return _moved()
-        if hasattr(type(value), "queue_ref"):
+        if any(hasattr(type(value), name) for name in _UNTOLD):
             return _moved()
-        return str(getattr(value, "__dict__", {}).get("_name", ""))
+        return _of_settings(value)
     if package in _STREAMS:
         # Of what they were fed, the rest and a checksum.
         is_told = hasattr(value, "compress") and hasattr(value, "copy")
         return _pickled(value.copy().flush()) if is_told else _moved()
-    if package == "sqlite3":
-        return _of_database(getattr(value, "connection", value))
+    if package in _OF_FILES:
+        return _OF_FILES[package](value)
     if package in _ELSEWHERE:
         return _of_answer(value)
     if package in _DISPLAYS:
@@ -113,6 +115,14 @@ def fingerprint(value: Any) -> str | None:
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
     cannot_say = found is None or isinstance(value, _CALLING)
     return _moved() if cannot_say and is_iterator else found
+
+
+def _of_settings(value: Any) -> str:
+    """The name of an object of a framework; also what its configuration has, such as `l2`."""
+    found = {"_name": dict_of(value).get("_name", "")}
+    if hasattr(type(value), "get_config"):
+        found |= {key: each for key, each in dict_of(value).items() if not key.startswith("_")}
+    return str([f"{key}={each}" for key, each in sorted(found.items()) if type(each) in _PLAIN])
 
 
 def is_of_graph(value: Any, most_depth: int = 3) -> bool:
@@ -167,8 +177,14 @@ def _of_process(process: subprocess.Popen[Any]) -> str | None:
     return _moved() if is_piped else None
 
 
-def _of_database(connection: Any) -> str | None:
+def _of_hdf5(value: Any) -> str | None:
+    """Always another one for a file that the script writes to: its content is not restored."""
+    return _moved() if value and value.file.mode != "r" else None
+
+
+def _of_database(value: Any) -> str | None:
     """How often a database in memory was changed; one in a file is known by its file."""
+    connection = getattr(value, "connection", value)
     cursor = connection.cursor()
     cursor.row_factory = None
     files = [row[2] for row in cursor.execute("pragma database_list")]
@@ -247,6 +263,9 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
 )
 """Objects that tell their own position."""
 
+_OF_FILES = {"sqlite3": _of_database, "h5py": _of_hdf5}
+"""By the package of an object."""
+
 
 _OF_KERAS = (
     *("backend.epsilon", "backend.floatx", "backend.image_data_format"),
@@ -271,6 +290,8 @@ def of_process() -> dict[str, str]:
     if decimal := sys.modules.get("decimal"):
         context = decimal.getcontext()
         found["decimal.getcontext()"] = f"{context.prec} {context.rounding}"
+    if step := _summary_step():
+        found["tensorflow.summary.experimental.get_step()"] = step
     loggers = (logging.root, *logging.root.manager.loggerDict.values())
     for handler in (handler for each in loggers for handler in getattr(each, "handlers", ())):
         if told := _of_handled(handler):
@@ -281,6 +302,13 @@ def of_process() -> dict[str, str]:
         if isinstance(value, _VALUES) and not name.startswith("_"):
             found[f"builtins.{name}"] = str(_pickled(value))
     return found
+
+
+def _summary_step() -> str:
+    """The step of TensorBoard that the script has set; empty for a variable, which is restored."""
+    summary = getattr(sys.modules.get("tensorflow"), "summary", None)
+    step = summary.experimental.get_step() if summary else None
+    return str(step) if isinstance(step, int) else ""
 
 
 def _of_handler(handler: Any) -> str:
