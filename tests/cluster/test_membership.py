@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import resource
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ from pitstop.cluster.network_thread import (
     Parted,
     Trouble,
 )
+from pitstop.cluster.secret import VARIABLE
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import (
     Event,
@@ -338,6 +340,18 @@ def test_a_leader_that_is_suspended_is_waited_for(network: PlayedNetwork) -> Non
     network.coming.append(Heard(CHIEF, Beat("suspended", "train")))
     assert member.heard() == (LeaderFound("chief 0"),)
     assert member.tick(BEAT) == ()
+
+
+def test_a_leader_that_may_not_open_so_many_connections_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    spec = ClusterSpec.from_json({"worker": [f"127.0.0.1:{7000 + i}" for i in range(1000)]})
+    link = ClusterLink({VARIABLE: "0123456789abcdef"})
+    [notice] = link.join(spec, Task("worker", 0))
+    assert "leads 1000 tasks, but may open 1024 files" in notice.message
+    assert notice.remedy == "Raise the limit for the leader: `ulimit -n 1200`."
+    assert link.part is None
 
 
 @pytest.mark.parametrize(

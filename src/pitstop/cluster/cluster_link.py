@@ -2,6 +2,7 @@
 
 import math
 import os
+import resource
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ UNUSED = "cluster_unused"
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
 _AWAY_SECONDS = 3.0
+_OWN_FILES = 200  # open in a supervisor beside its connections, at most
 _REMEDY = "This process is supervised alone and will not be told when the training ends."
 
 
@@ -161,6 +163,7 @@ class ClusterLink:
         self.linger_seconds = self._seconds(LINGER_VARIABLE, LINGER_SECONDS)
         known = secret.find(self._environment)
         if task == spec.leader:
+            _check_open_files(len(spec.addresses))
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
             return Leading(server, self.lease_seconds, GangLeading(server, spec, task))
@@ -183,3 +186,13 @@ class ClusterLink:
             return float(text or otherwise)
         except ValueError:
             raise ValueError(f"{variable}={text} is not a number of seconds") from None
+
+
+def _check_open_files(members: int) -> None:
+    """Each connection is an open file; what else this process opens must find room beside them."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limit < members + _OWN_FILES:
+        raise UserError(
+            f"this process leads {members} tasks, but may open {limit} files at once",
+            f"Raise the limit for the leader: `ulimit -n {members + _OWN_FILES}`.",
+        )

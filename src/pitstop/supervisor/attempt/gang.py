@@ -21,6 +21,7 @@ _FORM_SECONDS = 60.0
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to report a lost trainer, which raises an exception here."""
+_MOST_NAMED = 5
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
@@ -378,7 +379,10 @@ class GangPart:
 
 
 def _waiting_for(others: Sequence[str]) -> events.Notice:
-    names = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    shown = list(others[:_MOST_NAMED])
+    if more := len(others) - len(shown):
+        shown.append(f"{more} more")
+    names = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
     return events.Notice(
         "gang_waiting",
         f"Waiting up to {_FORM_SECONDS:.0f} s for {names}: workers that train together continue "
