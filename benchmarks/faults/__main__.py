@@ -64,7 +64,8 @@ def _tell(scenario: Scenario, runs: list[Run]) -> None:
     for each in runs:
         verdict = judge(scenario, frozenset({each.report["cause"]}), words_of(each.report))
         line = f"{scenario.name:34} {each.mode:10} {each.seconds:5.1f} s  exit {each.exit_code}"
-        left = f"  LEFT BEHIND {each.left_behind}" if each.left_behind else ""
+        is_ours = each.left_behind and each.mode == "supervised"  # nobody ends what else stays
+        left = f"  LEFT BEHIND {each.left_behind}" if is_ours else ""
         said = f"{each.report['cause']}: {each.report['summary']}"
         print(f"{line}  {verdict.kind}{left}\n    {said}", flush=True)
 

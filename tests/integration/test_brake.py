@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,11 @@ def test_a_bug_ends_soon_with_its_cause(
     assert len(run.events(AttemptEnded)) == attempts
     assert run.last(RestartRefused).cause == cause
     assert run.why()["cause"] == cause
+    times = [entry.time_seconds for entry in run.entries()]
+    told = re.search(r" after (?:(\d+) min )?([\d.]+) s", str(ended.stderr).splitlines()[-1])
+    assert told
+    # Of all attempts, not only of the last one.
+    assert int(told[1] or 0) * 60 + float(told[2]) + 1 >= times[-1] - times[0]
 
 
 @pytest.mark.torture

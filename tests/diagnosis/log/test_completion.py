@@ -66,7 +66,7 @@ def test_last_words_below_a_loop(words: str, loop: str) -> None:
 
 
 KERAS = "".join(
-    f"Epoch {n}/9\n30/30 [====] - 1s 9ms/step - loss: 0.2\nEpoch 0000{n}: val_loss did not improve\n"
+    f"Epoch {n}/9\n30/30 [==] - 1s 9ms/step - loss: 0.2\nEpoch 0000{n}: val_loss did not improve\n"
     for n in range(1, 10)
 )
 

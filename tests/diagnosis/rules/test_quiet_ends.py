@@ -177,12 +177,13 @@ def test_what_was_printed_before_a_call_of_exit_was_survived() -> None:
     check(failed(because, exited(3), output=text), "disk_full")
 
 
-def test_an_abort_is_a_crash_and_who_called_it_stands_behind_it() -> None:
+def test_an_abort_that_the_script_called_is_no_internal_check() -> None:
     abort = replace(CALL, how="os.abort", code="0")
     diagnosis = diagnose(failed(abort, killed("SIGABRT")))
     assert diagnosis.finding
-    assert diagnosis.finding.cause == "native_crash"
-    assert "called os.abort at /app/train.py:12" in diagnosis.others[0].summary
+    assert diagnosis.finding.cause == "user_code_error"
+    assert "called os.abort at /app/train.py:12" in diagnosis.finding.summary
+    assert not diagnosis.others
 
 
 def test_an_exit_of_the_preemption_handler_is_a_preemption() -> None:

@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of
 from pitstop.diagnosis.signatures.tables import BY_NAME
 from pitstop.diagnosis.wording import ADVICE, read_table, tell
-from pitstop.events import FitEnded, TrainerExited
+from pitstop.events import ExitCalled, FitEnded, TrainerExited
 from pitstop.flight.sample import GpuSample
 
 _XIDS = read_table(Path(signatures.__file__).with_name("xids.toml"))
@@ -100,7 +100,9 @@ def _was_sent(evidence: Evidence) -> bool:
 def native_crash(evidence: Evidence) -> Finding | None:
     name = _signal(evidence)
     crash = SIGNALS.get(name)
-    if crash is None or crash.cause != "native_crash":
+    call = evidence.last(ExitCalled)
+    is_told = name == "SIGABRT" and call is not None and call.how == "os.abort"  # to crash so
+    if crash is None or crash.cause != "native_crash" or is_told:
         return None
     frames, said = _crashed_in(evidence), _last_words(evidence)
     has_trained = evidence.last(FitEnded) and not evidence.open_fit

@@ -207,12 +207,12 @@ def exit_called(evidence: Evidence) -> Finding | None:
     is_said = not _is_number(call.code) and call.how not in events.SIGNALLING
     words = f' with the message "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
-    of_tensorflow = call.module.startswith(_PREEMPTION_MODULES)
+    of_tensorflow, is_kill = call.module.startswith(_PREEMPTION_MODULES), code == "SIGKILL"
     return tell(
         "preemption_handler" if of_tensorflow else "exit_called",
         (_call_item(call), EvidenceItem("exit status", code)),
-        # An abort or a signal looks like a crash or a request: that finding comes first.
-        confidence=_OF_SIGNALS if evidence.signal not in ("", "SIGKILL") else None,
+        # A signal looks like a crash or a request: that finding comes first.
+        confidence=_OF_SIGNALS if call.how in events.SIGNALLING and not is_kill else None,
         code=code,
         call=_call_words(call),
         words=words,
