@@ -3,12 +3,12 @@
 import contextlib
 import functools
 import os
-import select
 import signal
 import time
 from collections.abc import Collection
 from pathlib import Path
 
+from pitstop.machine.descriptors import readable
 from pitstop.machine.kernel_file import read_text, stat_fields, table
 
 _START_TIME_FIELD = 19  # index of `starttime` after the command name in /proc/PID/stat (proc(5))
@@ -101,8 +101,7 @@ def wait_for_exit(pid: int, timeout_seconds: float) -> bool:
     except OSError:
         return True
     try:
-        ready, _, _ = select.select([fd], [], [], timeout_seconds)
-        return bool(ready)
+        return bool(readable([fd], timeout_seconds))
     finally:
         os.close(fd)
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from pitstop.events import JsonValue, SpareReady
 from pitstop.link.settings import EAGER, ENV_SPARE
+from pitstop.machine.descriptors import readable
 from pitstop.machine.memory import available_bytes
 from pitstop.record import Frozen
 from pitstop.supervisor.processes import process
@@ -45,7 +45,7 @@ class _Started(Frozen):
         return False
 
     def lives(self) -> bool:
-        return not select.select([self.pidfd], [], [], 0.0)[0]
+        return not readable([self.pidfd])
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -1,7 +1,6 @@
 """Asks the scheduler, when the command has ended, what it knows of the job."""
 
 import os
-import select
 import shutil
 import signal
 import time
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 
 from pitstop.events import AttemptEnded, Event, JobState, TrainerExited
 from pitstop.machine import own_process
+from pitstop.machine.descriptors import readable
 from pitstop.observation import schedulers
 from pitstop.observation.schedulers import Question
 from pitstop.supervisor.processes.process import StandardStreams, spawn
@@ -91,8 +91,7 @@ def _collect(asked: list[_Asked], until_seconds: float) -> None:
     # Answers that have come by now are read, even if the save took long.
     until_seconds = max(until_seconds, time.monotonic() + _LEAST_SECONDS)
     while waiting and (left_seconds := until_seconds - time.monotonic()) > 0:
-        ready, _, _ = select.select(list(waiting), [], [], left_seconds)
-        for fd in ready:
+        for fd in readable(waiting, left_seconds):
             data = os.read(fd, _MOST_BYTES)
             waiting[fd].output = (waiting[fd].output + data)[-_MOST_BYTES:]
             if not data:

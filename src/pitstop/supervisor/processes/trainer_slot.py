@@ -1,6 +1,5 @@
 """The one place for a training process in an attempt."""
 
-import select
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, replace
@@ -9,6 +8,7 @@ from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.events import StopRequested, from_record
 from pitstop.link import messages
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
+from pitstop.machine.descriptors import readable
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.occurrences import EventLoop
@@ -95,7 +95,7 @@ class TrainerSlot:
 
     def drain(self) -> Iterator[occurrences.Occurrence]:
         """All unread messages of a trainer that has ended; then the slot is free."""
-        while self.connection is not None and select.select([self.connection], [], [], 0)[0]:
+        while self.connection is not None and readable([self.connection.fileno()]):
             if not (yield from self._hear(self.connection)):
                 break
         self.clear()
