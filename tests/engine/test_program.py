@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine import made_folders, program, witness
+from pitstop.engine.file_looks import FileLooks
 
 _CONSOLE_SCRIPT = str(Path(sysconfig.get_path("scripts")) / "pitstop")
 
@@ -71,3 +72,21 @@ def test_packages_that_an_installer_put_into_another_folder_are_no_users(
     }
     for name, is_user in of_users.items():
         assert witness.is_user_file(str(tmp_path / name)) is is_user, name
+
+
+def test_to_ask_what_is_installed_is_no_look_at_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What looks at files is asked whose it is: that must not ask the same again."""
+    records = tmp_path / "framework-1.0.dist-info" / "RECORD"
+    records.parent.mkdir()
+    records.write_text("framework/__init__.py,sha256=x,10\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    told = list[object]()
+    looks = FileLooks(lambda *found: told.append(found), told.append)
+    looks.begin()
+    try:
+        assert program.is_installed(str(tmp_path / "framework" / "layers.py"))
+    finally:
+        looks.end()
+    assert not told

@@ -356,6 +356,7 @@ class EarlierFiles:
             path = os.path.abspath(path)  # noqa: PTH100
             if 0 < changed_seconds < self._started_seconds:
                 self._looked.setdefault(path, changed_seconds)
+        if self._doubt is None:
             return
         if changed_seconds and self._is_given_back(path):
             return

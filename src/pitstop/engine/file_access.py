@@ -16,6 +16,7 @@ _ELSEWHERE = (
     *(f"{each}/{name}/" for each in {sys.prefix, sys.base_prefix} for name in _OF_PYTHON),
     *("/proc/", "/sys/", "/dev/"),
 )
+_OWN = str(Path(__file__).parents[1]) + os.sep
 _IMPORTING = "<frozen importlib"
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
 
@@ -60,10 +61,7 @@ def is_ignored(frame: types.FrameType | None) -> bool:
     """Whether Pitstop looks into the file, or Python imports a module: TensorFlow has thousands."""
     if frame is None:
         return False
-    return frame.f_code in _OWN or frame.f_code.co_filename.startswith(_IMPORTING)
-
-
-_OWN = tuple(each.__code__ for each in (read, replace_end, make))
+    return frame.f_code.co_filename.startswith((_OWN, _IMPORTING))
 
 
 def changed_seconds(path: str) -> float:

@@ -3,6 +3,7 @@
 The latter is the user's, unlike all others.
 """
 
+import contextlib
 import functools
 import os
 import sys
@@ -48,10 +49,20 @@ def _installed_in(folder: str) -> frozenset[str]:
     RECORD has a line for each file: https://packaging.python.org/specifications/recording-installed-packages/
     """
     names = set[str]()
-    for record in Path(folder).glob("*.dist-info/RECORD"):
-        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
-        names |= {line.partition(",")[0].partition("/")[0] for line in lines}
+    # Not by `pathlib`: what calls of the standard library look at is asked whose it is, by this.
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".dist-info"):
+                names |= _names_in(f"{entry.path}/RECORD")
     return frozenset(names)
+
+
+def _names_in(record: str) -> set[str]:
+    try:
+        with open(record, encoding="utf-8") as lines:  # noqa: PTH123  see `_installed_in`
+            return {line.partition(",")[0].partition("/")[0] for line in lines}
+    except (OSError, UnicodeDecodeError):
+        return set()
 
 
 @functools.lru_cache(maxsize=8)
