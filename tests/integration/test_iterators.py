@@ -116,5 +116,5 @@ def test_a_kill_while_a_file_cache_is_written(tmp_path: Path, forked: Interprete
     for step in ("15", "25", "55"):
         assert killed.attempt("--die-at-step", step).returncode == _KILLED
     assert killed.attempt().returncode == 0
-    assert killed.last(Restored).step == 50
+    assert killed.last(Restored).step in (40, 50)  # a busy disk puts the newest one off
     assert_identical(whole.folder / OUT, killed.folder / OUT)
