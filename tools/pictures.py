@@ -24,7 +24,7 @@ from tests.report.page.browser import Browser  # noqa: E402
 
 _PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
 _TRAINING = (sys.executable, str(ROOT / "examples" / "digits_cnn.py"), "--epochs", "60")
-_WATCHED_SECONDS = 45
+_WATCHED_SECONDS = 20
 _DATA = """
 import keras, numpy as np
 
