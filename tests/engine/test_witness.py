@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import pitstop
-from pitstop.engine import witness
+from pitstop.engine import program, witness
 from pitstop.engine.witness import (
     Witness,
     innermost_user_frame,
@@ -52,7 +52,7 @@ USER = "/home/user/train.py"
 )
 def test_whose_file(filename: str, is_user: bool) -> None:
     assert witness.is_user_file(filename) is is_user
-    assert witness.is_own_file(filename) is (filename == OWN)
+    assert program.is_own_file(filename) is (filename == OWN)
 
 
 @pytest.mark.parametrize(

@@ -156,12 +156,9 @@ class Leading:
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + roster.BEAT_SECONDS
             self.beat(beat)
-            return self._silent(now)
-        for task in joined:
-            self._server.send(task, beat)
-        return self._silent(now)
-
-    def _silent(self, now: float) -> tuple[Event, ...]:
+        else:
+            for task in joined:
+                self._server.send(task, beat)
         silent = [replace(each, lost=True) for each in self._live if each.lease.is_over(now)]
         return tuple(self._ended(member) for member in silent)
 

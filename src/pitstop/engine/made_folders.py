@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.audit_events import subscribe
-from pitstop.engine.program import is_installed, is_of_program
+from pitstop.engine.program import is_installed, is_of_program, is_own_file
 
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
-_OWN = str(Path(__file__).parents[1]) + os.sep
 # It gives its shared memory and temporary folders names by chance.
 _MULTIPROCESSING = f"{os.sep}multiprocessing{os.sep}"
 TEXT, STDIN = "<string>", "<stdin>"  # files of code that is in none
@@ -100,7 +99,7 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
     """Where the script asks by itself, be it by the standard library; None where others do."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(_OWN):
+        if is_own_file(file):
             return None
         if is_of_program(file):
             return frame

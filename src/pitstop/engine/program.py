@@ -1,6 +1,6 @@
-"""Which files are of installed packages, and which of these packages this process runs.
+"""Whose a file is: of Pitstop, of an installed package, or of the one that this process runs.
 
-The latter is the user's, unlike all others.
+The last is the user's, unlike all other packages.
 """
 
 import contextlib
@@ -10,25 +10,29 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+_OWN = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 MOST_FILES = 1 << 14  # a process imports some 4,000 files with TensorFlow
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
-@functools.lru_cache(maxsize=MOST_FILES)
+def is_own_file(file: str) -> bool:
+    return file.startswith(_OWN)
+
+
 def is_installed(file: str) -> bool:
     return bool(_packages_around(file))
 
 
 def is_of_program(file: str) -> bool:
     """Whether a file is in the package of `python -m package`, or of a console script."""
-    if not is_installed(file):
-        return False
-    package = package_of(tuple(sys.orig_argv[1:]))
-    inside = file.removeprefix(_packages_around(file))
+    folder = _packages_around(file)
+    package = package_of(tuple(sys.orig_argv[1:])) if folder else ""
+    inside = file.removeprefix(folder)
     return bool(package) and inside.startswith((f"{package}{os.sep}", f"{package}.py"))
 
 
+@functools.lru_cache(maxsize=MOST_FILES)
 def _packages_around(file: str) -> str:
     """The folder of installed packages that has a file; empty for other files."""
     for name in _INSTALLED:

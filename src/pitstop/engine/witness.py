@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from multiprocessing import popen_fork
-from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -25,7 +24,7 @@ from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.leaving import flush_all
 from pitstop.engine.made_folders import STDIN, TEXT
-from pitstop.engine.program import MOST_FILES, is_installed, is_of_program
+from pitstop.engine.program import MOST_FILES, is_installed, is_of_program, is_own_file
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.own_process import signal_name
 
@@ -147,7 +146,6 @@ class WorkerWatch:
             self._report(events.WorkerDied(pid, exit_code=code))
 
 
-_OWN = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(
     path + os.sep
     for key in ("purelib", "platlib", "stdlib", "platstdlib")
@@ -155,10 +153,6 @@ _LIBRARIES = tuple(
 )
 _TRACEBACK_CHARACTERS = 8000
 _FRAMEWORK = "tensorflow."
-
-
-def is_own_file(filename: str) -> bool:
-    return filename.startswith(_OWN)
 
 
 @functools.lru_cache(maxsize=MOST_FILES)

@@ -11,11 +11,11 @@ from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.present_identity import held_by_callers
+from pitstop.engine.program import is_own_file
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Exactness, Position, not_exact
 from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import is_own_file
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import (
