@@ -77,7 +77,9 @@ class ResumeSimulation(SimulatedNetwork):
         first = self.members[self.tasks[0]].begun
         if first is None or len(self.begun) < len(self.tasks):
             return None
-        return first if all(each.begun == first for each in self.members.values()) else None
+        begun = {each.begun.gang for each in self.members.values() if each.begun}
+        all_begun = all(each.begun for each in self.members.values())
+        return first if all_begun and len(begun) == 1 else None
 
     def best(self) -> str:
         """The newest state that all hold, and that nobody finds damaged."""
@@ -126,7 +128,7 @@ class ResumeSimulation(SimulatedNetwork):
                 answer = ResumeAnswer(number, mark not in map(self.saved_at, member.damaged))
                 read_at = self.now + self.chance.uniform(0.0, READ_SECONDS)
                 self._post(read_at, lambda: self._tell(task, answer))
-            case GangReady(gang) if member.begun is None:
+            case GangReady(attempt) if member.begun is None and attempt == member.attempt:
                 member.begun = order
                 self.begun.append((task, order))
             case GangOver(gang) if member.begun is None or member.begun.gang == gang:

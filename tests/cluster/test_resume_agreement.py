@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
@@ -79,7 +79,7 @@ def test_the_joint_level_is_the_worst() -> None:
     assert isinstance(outcome, GangReady)
     assert outcome.doubt == "the saved state of worker 1 is not exact"
     outcome = agreed(muster(100, level="exact_by_replay"), muster(100)).outcome
-    assert outcome == GangReady("g2-2", mark_of("g1-2", 0, 100, ""))
+    assert outcome == GangReady(2, "g2-2", mark_of("g1-2", 0, 100, ""))
 
 
 def test_the_reason_of_the_level_is_told_to_all_and_at_each_resume_the_same() -> None:
@@ -114,6 +114,13 @@ def test_a_member_that_asks_again_hears_the_same() -> None:
     assert agreement.mustered(W1, muster(100)) == (words[1],)
     done = agreed(muster(100), muster(100))
     assert done.mustered(W1, muster(100)) == ((W1, done.outcome),)
+
+
+def test_each_is_told_of_the_attempt_that_is_meant() -> None:
+    done = agreed(muster(100, attempt=2), muster(100, attempt=5))
+    [(_, told)] = done.mustered(W1, muster(100, attempt=5))
+    assert isinstance(told, GangReady)
+    assert told.attempt == 5
 
 
 def test_an_answer_to_an_earlier_proposal_counts_for_nothing() -> None:
@@ -169,6 +176,7 @@ def test_all_restore_one_state_that_each_holds(
     chance_of_damage=st.sampled_from([0.0, 0.1, 0.5]),
     crash=st.booleans(),
 )
+@example(count=6, seed=220, loss=0.0, chance_of_damage=0.1, crash=True)
 def test_all_begin_together_from_the_newest_whole_state_whatever_is_lost(
     count: int, seed: int, loss: float, chance_of_damage: float, crash: bool
 ) -> None:

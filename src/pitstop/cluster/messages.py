@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pitstop.events import JsonValue
 from pitstop.link.messages import Count, Message, Name
 
-PROTOCOL = 6
+PROTOCOL = 7
 
 
 class JoinRequest(Message):
@@ -140,11 +140,12 @@ class ResumeAnswer(ToLeader):
 
 
 class GangReady(ToMember):
-    """To a member: all go on from the state of this mark, as one gang.
+    """To a member: all go on from the state of this mark, as one gang; meant for this attempt.
 
     The mark is empty to begin anew; so is `doubt`, why this is not exact, where it is.
     """
 
+    attempt: Count
     gang: str
     mark: str
     doubt: str = ""

@@ -9,7 +9,7 @@ same name, so that two states of one step, which differ, are never taken for one
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
 from pitstop.cluster.spec import Task
@@ -32,8 +32,8 @@ class ResumeAgreement:
     """What the leader knows of the gang that begins, and decides.  No I/O.
 
     `name`: of the gang, unlike that of any other.  `musters`: of the members that are there.
-    `outcome`: what all were told at last, None before.  Thousands of members say something each, so
-    nothing that grows with them is copied or looked through for one of them.
+    `outcome`: what the leader's own trainer was told at last, None before.  Thousands of members
+    say something each, so nothing that grows with them is copied or looked through for one of them.
     """
 
     def __init__(self, members: Sequence[Task], leader: Task, name: str) -> None:
@@ -49,7 +49,7 @@ class ResumeAgreement:
 
     def mustered(self, task: Task, muster: Muster) -> Words:
         if self.outcome is not None:
-            return ((task, self.outcome),)
+            return ((task, self._outcome_for(task, self.outcome)),)
         before = self.musters.get(task)
         if self._unread and before is not None and before.attempt == muster.attempt:
             return ((task, self._proposal),) if task in self._unread else ()
@@ -79,7 +79,8 @@ class ResumeAgreement:
         self._unread.remove(task)
         if self._unread:
             return ()
-        return self._told_all(GangReady(self.name, self._proposal.mark, self._doubt()))
+        attempt = self.musters[self._leader].attempt
+        return self._told_all(GangReady(attempt, self.name, self._proposal.mark, self._doubt()))
 
     def _proposed(self) -> Words:
         """The newest of the leader's own states that all the others hold too, else none."""
@@ -93,7 +94,13 @@ class ResumeAgreement:
     def _told_all(self, outcome: GangReady | GangRefused) -> Words:
         self.outcome = outcome
         self._unread.clear()
-        return tuple((task, outcome) for task in self._members)
+        return tuple((task, self._outcome_for(task, outcome)) for task in self._members)
+
+    def _outcome_for(self, task: Task, outcome: GangReady | GangRefused) -> GangReady | GangRefused:
+        """It names the attempt: a later one of the same member is not in this gang."""
+        if isinstance(outcome, GangRefused):
+            return outcome
+        return replace(outcome, attempt=self.musters[task].attempt)
 
     def _problem(self) -> str:
         """Why the members may not go on; empty where they may."""

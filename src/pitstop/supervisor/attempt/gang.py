@@ -242,7 +242,7 @@ class GangPart:
             case messages.ResumeProposal() if self._waits_since is not None:
                 # From here on there is no limit: to read the state takes its time.
                 self._proposal, self._proposed, self._said = order, True, 0
-            case messages.GangReady():
+            case messages.GangReady() if order.attempt == self._plan.attempt:
                 yield from self._ready(order)
             case messages.GangRefused(reason) if self._waits_since is not None:
                 # The others end for the same reason: their ends are no losses.
