@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -91,6 +92,9 @@ def test_a_sitecustomize_package_still_runs(tmp_path: Path) -> None:
     assert python("import sitecustomize; print(sitecustomize.WORD)", tmp_path) == "packaged"
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("sitecustomize") is not None, reason="this Python brings one along"
+)
 def test_without_one_of_the_users_ours_stays() -> None:
     assert python("import sitecustomize; print(sitecustomize.__file__)") == str(
         SITE / "sitecustomize.py"

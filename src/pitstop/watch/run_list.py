@@ -61,12 +61,14 @@ class RunList:
             (link, "name", ""),
             (state, "", ""),
             (steps, "steps", ""),
-            *((texts[each], "", f"{each} ") for each in ("time left", "loss", "best", "saved")),
+            *(
+                (texts[each], "", f"{each} " if texts[each] else "")
+                for each in ("time left", "loss", "best", "saved")
+            ),
             (changed, "", ""),
         ]
         columns = (
-            element("td", cell, class_=kind, data_label=label if cell else "")
-            for cell, kind, label in found
+            element("td", cell, class_=kind, data_label=label) for cell, kind, label in found
         )
         return element("tr", *columns)
 
