@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine import earlier_files
+from pitstop.engine import earlier_files, path_record
 from pitstop.engine.earlier_files import EarlierFiles, ReadBack
 from pitstop.engine.path_record import PathRecord
+from pitstop.engine.rewritten_files import RewrittenFiles
 
 _BEGAN_SECONDS = time.time() - 1000
 
@@ -180,12 +181,49 @@ def test_a_small_file_gets_its_content_unless_the_script_has_read_it(
     files.leave()
 
 
+@pytest.mark.parametrize(
+    ("seconds_after", "is_saved", "is_restored", "told"),
+    [
+        (5, True, False, True),
+        (5, True, True, False),
+        (25, False, True, True),
+        (5, False, False, False),
+    ],
+)
+def test_a_file_that_a_repetition_makes_again_under_another_name_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds_after: float,
+    is_saved: bool,
+    is_restored: bool,
+    told: bool,
+) -> None:
+    monkeypatch.setattr(earlier_files, "REWRITTEN", rewritten := RewrittenFiles())
+    before = _written(tmp_path / "epoch-1795778633444755915.txt", seconds_after)
+    files = _listening()
+    doubts: list[str] = []
+    rewritten.trains = True
+
+    def restore() -> None:
+        files.watch(_BEGAN_SECONDS + 20, doubts.append, _BEGAN_SECONDS)
+        files.give_back({str(before): b""} if is_saved else {})
+
+    if is_restored:
+        restore()
+    (tmp_path / "epoch-1795778655444755916.txt").touch()
+    (tmp_path / "epoch-2.txt").touch()
+    if not is_restored:
+        restore()
+    files.leave()
+    assert ["epoch-1795778633444755915.txt" in each for each in doubts] == [True] * told
+
+
 def _resumed(attempt_dir: Path, monkeypatch: pytest.MonkeyPatch) -> EarlierFiles:
     """A training that goes on where the earlier attempt was 20 s after its begin."""
     attempt_dir.mkdir(parents=True)
     for name in ("REMOVED", "CREATED"):
         record = PathRecord(f"{name}.jsonl")
-        monkeypatch.setattr(earlier_files, name, record)
+        monkeypatch.setattr(path_record, name, record)
         record.watch(attempt_dir)
     files = _listening()
     files.watch(_BEGAN_SECONDS + 20, list[str]().append, _BEGAN_SECONDS)

@@ -15,13 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pitstop.engine import file_access
+from pitstop.engine import file_access, path_record
 from pitstop.engine.appended_files import APPENDED, APPENDING
 from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.file_looks import FileLooks
-from pitstop.engine.made_folders import script_frame
+from pitstop.engine.made_folders import alike, script_frame
 from pitstop.engine.output_files import WEIGHTS
-from pitstop.engine.path_record import CREATED, REMOVED
 from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
 _MOST_FILES = 4096
@@ -32,6 +31,7 @@ _MOST_KEPT_BYTES = 1 << 25
 _OF_PROCESSES = (*OF_DATABASES, ".lockfile")  # such as that of `Dataset.cache(FILE)`
 _BEHIND = "an earlier attempt wrote to after the restored state"
 _LEFT = "an earlier attempt has left, of which no state was saved"
+_UNDER_ANOTHER_NAME = "an earlier attempt has made already, as {}"
 _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
@@ -126,8 +126,8 @@ class EarlierFiles:
             return
         self.removes(path)
         if script_frame(frame):
-            path = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
-            self._removes(path, is_folder=event == "shutil.rmtree")
+            is_folder = event == "shutil.rmtree"
+            path_record.removes(os.fsdecode(path), self._since_seconds, is_folder=is_folder)
 
     def removes(self, path: str | bytes | os.PathLike[str]) -> None:
         """A file, or all that is in a folder, is about to be removed."""
@@ -144,35 +144,26 @@ class EarlierFiles:
         is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
         if is_noted and flags & APPENDING != APPENDING:
             REWRITTEN.note(path)
+            if not os.path.lexists(path):
+                self._makes(path, lambda each: self.is_left(each, self._since_seconds))
         elif path.endswith(WEIGHTS):
             REWRITTEN.note_weights(path)
         if not is_by_script:
             return
         self._keep_content(path)
         if flags & os.O_EXCL:
-            self._creates(path)
+            path_record.creates(path, self._since_seconds)
+
+    def _makes(self, path: str, is_made: Callable[[str], bool]) -> None:
+        """Tells a new file whose name has the time or chance in it, if one like it is made."""
+        other = next(filter(is_made, alike(path)), "") if self._doubt else ""
+        if other:
+            self._tell(path, _UNDER_ANOTHER_NAME.format(os.path.basename(other)))  # noqa: PTH119
 
     def _on_linked(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path, folder_fd = arguments[1], arguments[-1]
         if folder_fd == _NO_FOLDER and script_frame(frame):
-            self._creates(os.fsdecode(path))
-
-    def _creates(self, path: str) -> None:
-        """Removes a path that an earlier attempt created, if a step is about to create it again."""
-        path = os.path.abspath(path)  # noqa: PTH100
-        if CREATED.repeats(path, self._since_seconds):
-            with contextlib.suppress(OSError):
-                os.remove(path)  # noqa: PTH107
-        if not os.path.lexists(path):
-            CREATED.note(path)
-
-    def _removes(self, path: str, *, is_folder: bool) -> None:
-        """Makes a path that an earlier attempt removed, if a step is about to remove it again."""
-        if not os.path.lexists(path) and REMOVED.repeats(path, self._since_seconds):
-            with contextlib.suppress(OSError):
-                Path(path).mkdir() if is_folder else Path(path).touch()
-        if os.path.lexists(path):
-            REMOVED.note(path)
+            path_record.creates(os.fsdecode(path), self._since_seconds)
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
@@ -335,6 +326,10 @@ class EarlierFiles:
 
     def give_back(self, contents: Mapping[str, bytes]) -> None:
         """Small files get the content of the restored state when the script opens them."""
+        # The first callbacks of the training, and of the epoch, were called again.
+        for path in REWRITTEN.written - contents.keys() - self._continued.keys():
+            if path not in self._begun_anew:
+                self._makes(path, contents.__contains__)
         # A file that the script read before the training keeps what the earlier attempt left in it.
         known = {*self._read, *map(os.path.abspath, self._databases)}
         for path in REWRITTEN.keep({path: contents[path] for path in contents.keys() - known}):

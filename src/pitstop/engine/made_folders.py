@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
 _CHANCE = re.compile(
     r"(?<=tmp)[a-z0-9_]{8}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|\d{8}[-_T]?\d{4,6}|\d{9,}|\d{2,4}(?:[-_.:T ]\d{2}){2,}"
+    r"|\d{8}[-_T]?\d{4,6}(?!\d)|\d{9,}|\d{2,4}(?:[-_.:T ]\d{2}){2,}"
     r"|(?=\d*[a-f])[0-9a-f]{6,}"
 )
 """Of a name: what `tempfile` draws; a UUID; a date and a time, or seconds; a part of a digest.
@@ -137,6 +137,17 @@ def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
         if others and old not in new_paths:
             pairs.append((old, others.pop(0)))
     return pairs
+
+
+def alike(path: str) -> Iterator[str]:
+    """Other files of the same folder whose names differ in time or chance only."""
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
+    form = _form(name)
+    if form == name or not os.path.isdir(folder):  # noqa: PTH112
+        return
+    for other in os.listdir(folder):  # noqa: PTH208
+        if other != name and _form(other) == form:
+            yield os.path.join(folder, other)  # noqa: PTH118
 
 
 def _form(text: str) -> str:

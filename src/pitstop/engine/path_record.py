@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import time
 from pathlib import Path
 
@@ -47,3 +48,23 @@ CREATED = PathRecord("created.jsonl")  # links, and files of mode x: they must n
 def watch(attempt_dir: Path | None) -> None:
     for each in (REMOVED, CREATED):
         each.watch(attempt_dir)
+
+
+def creates(path: str, since_seconds: float) -> None:
+    """Removes a path that an earlier attempt created, if a step is about to create it again."""
+    path = os.path.abspath(path)  # noqa: PTH100
+    if CREATED.repeats(path, since_seconds):
+        with contextlib.suppress(OSError):
+            os.remove(path)  # noqa: PTH107
+    if not os.path.lexists(path):
+        CREATED.note(path)
+
+
+def removes(path: str, since_seconds: float, *, is_folder: bool) -> None:
+    """Makes a path that an earlier attempt removed, if a step is about to remove it again."""
+    path = os.path.abspath(path)  # noqa: PTH100
+    if not os.path.lexists(path) and REMOVED.repeats(path, since_seconds):
+        with contextlib.suppress(OSError):
+            Path(path).mkdir() if is_folder else Path(path).touch()
+    if os.path.lexists(path):
+        REMOVED.note(path)

@@ -26,6 +26,11 @@ class RewrittenFiles:
         self._written: dict[str, None] = {}
         self._kept: dict[str, bytes] = {}
 
+    @property
+    def written(self) -> set[str]:
+        """The last files that the training has written."""
+        return set(self._written)
+
     def note(self, path: str) -> None:
         """The script is about to write to it."""
         path = os.path.abspath(path)  # noqa: PTH100

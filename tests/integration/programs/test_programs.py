@@ -37,6 +37,12 @@ WRONG_ONCE = (
         every_steps=4,
     ),
     Program(
+        holders=(Holder("schedule_object", "files_of_a_pattern", "epoch", "reported"),),
+        training="phases",
+        places=(0.16,),
+        every_steps=2,
+    ),
+    Program(
         holders=(Holder("listener", "files_of_a_pattern", "batch", "rate"),),
         places=(0.0,),
         every_steps=1,
