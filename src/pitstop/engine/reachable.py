@@ -33,6 +33,7 @@ _MOST_OBJECTS = 20_000
 _MOST_ITEMS = 256
 CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _MOST_KINDS = 4096
+CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
@@ -287,7 +288,7 @@ _FOLLOWED: Mapping[type, _Follow] = {
         (np.ufunc, type(csv.writer(io.StringIO()))),
         lambda name, each: _of_items(name, filter(callable, gc.get_referents(each))),
     ),
-    functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
+    CACHED: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
     weakref.ref: lambda name, each: iter([(name, each())]),
     ContextVar: lambda name, each: iter([(f"{name}.value", each.get(None))]),

@@ -5,7 +5,6 @@ Nothing is ever unpickled: what pickle writes is only hashed.
 
 import builtins
 import contextvars
-import functools
 import hashlib
 import hmac
 import io
@@ -31,7 +30,7 @@ import numpy as np
 
 from pitstop.engine import reachable
 from pitstop.engine.described import digest_of_text
-from pitstop.engine.reachable import dict_of
+from pitstop.engine.reachable import CACHED, dict_of
 from pitstop.engine.script_state.holder import items_of
 
 _MOST_BYTES = 8 << 20
@@ -53,7 +52,6 @@ _CALLING = type(iter(int, 1))
 _PLAIN = (bool, int, float, str)
 _UNTOLD = ("queue_ref", "dynamic_size")  # attributes of queues, and of arrays of tensors
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
-CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _DIGESTS = (type(hashlib.sha256()), type(hashlib.blake2b()), type(hashlib.blake2s()), hmac.HMAC)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.reachable import dict_of, slots_of
+from pitstop.engine.reachable import CACHED, dict_of, slots_of
+from pitstop.engine.script_state.settings import ProcessSettings
 
 _PLAIN_OBJECTS = (
     types.SimpleNamespace,
@@ -36,6 +37,7 @@ _PLAIN_OBJECTS = (
     weakref.WeakKeyDictionary,
     weakref.WeakValueDictionary,
     weakref.WeakSet,
+    ProcessSettings,
 )
 _SHARED_VALUES = "multiprocessing.sharedctypes"  # imported by those who have such values
 _MEMORY: Any = ctypes.c_double.__mro__[-2]
@@ -197,7 +199,7 @@ def data_of_class(kind: type) -> dict[str, Any]:
         elif isinstance(value, property):
             value = value.fget  # noqa: PLW2901
         is_data = not name.startswith("__") and not hasattr(type(value), "__get__")
-        if is_data or isinstance(value, types.FunctionType):
+        if is_data or isinstance(value, (types.FunctionType, CACHED)):
             found[name] = value
     return found
 
@@ -210,6 +212,8 @@ def set_field(holder: Any, name: str, value: Any) -> None:
         vars(holder)[name] = value
     elif isinstance(holder, ContextVar):
         holder.set(value)
+    elif isinstance(holder, ProcessSettings):
+        holder.put(name, value)
     elif isinstance(holder, type):
         type.__setattr__(holder, name, value)
     elif isinstance(getattr(type(holder), name, None), types.MemberDescriptorType):

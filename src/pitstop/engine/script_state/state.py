@@ -8,7 +8,7 @@ import numpy as np
 
 from pitstop.engine import reachable, script_random
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
-from pitstop.engine.script_state import fingerprint, holder
+from pitstop.engine.script_state import fingerprint, holder, settings
 from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in, refers_to
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
@@ -61,7 +61,7 @@ class ScriptState:
         """`rest`: what the training calls, by name; `data`: what its input is read from."""
         self._modules, self._loaded = reachable.user_modules(), len(sys.modules)
         self._input = dict(data)
-        self._settings = fingerprint.of_process()
+        self._settings = fingerprint.of_process() | settings.told()
         walks = self._walks(rest)
         while found := walks[0].own.packages | walks[1].own.packages:
             self._modules |= found
@@ -148,10 +148,10 @@ class ScriptState:
         objects = self._names.objects()
         unverified = [] if walk.is_complete and self._is_complete else [_INCOMPLETE]
         unverified += (self._unreadable | walk.unreadable).values()
-        settings = fingerprint.of_process().items()
-        unverified += [name for name, now in settings if self._settings.get(name, now) != now]
         saved: Saved = {}
         named: frozenset[str] = frozenset().union(*(node.named for node in walk.nodes.values()))
+        told = fingerprint.of_process() | (settings.told() if named & settings.SETTERS else {})
+        unverified += [name for name, now in told.items() if self._settings.get(name, now) != now]
         unverified += self._imported_since(named)
         addressing = _ADDRESSING & named
         for name, node in walk.nodes.items():

@@ -15,7 +15,7 @@ import numpy as np
 
 from pitstop.engine import python_state, reachable, script_random
 from pitstop.engine.reachable import Reference
-from pitstop.engine.script_state import fingerprint, holder
+from pitstop.engine.script_state import fingerprint, holder, settings
 from pitstop.engine.script_state.frozen import OF_GRAPH, Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
@@ -32,9 +32,10 @@ _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
     *(types.MethodType, types.BuiltinFunctionType, types.GeneratorType),
-    *(weakref.ref, memoryview, tuple, frozenset, fingerprint.CACHED, logging.Logger),
+    *(weakref.ref, memoryview, tuple, frozenset, reachable.CACHED, logging.Logger),
     *_CALLING,
 )
+_OF_INTERPRETER = frozenset({"modules", "path_importer_cache"})  # which change by themselves
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
 
@@ -319,6 +320,8 @@ class Walk:
         if not self.own.has_code(code, scope):
             return
         named, stored = reachable.names_in(code), reachable.stored_in(code)
+        if named & settings.SETTERS:
+            yield "process", settings.SETTINGS
         self._note_globals(self.own.module_of(code.co_filename, scope), named, stored)
         for module in reachable.modules_in(scope, named):
             self.own.meet(module.__name__, is_given=False)
@@ -340,9 +343,11 @@ class Walk:
             named = frozenset(each for each in reachable.names_of(module) if each[:2] != "__")
         if module.__name__ not in self._modules:
             own = reachable.own_names(module.__name__)
+            for name in named & own & vars(module).keys() - _OF_INTERPRETER:
+                value = vars(module)[name]
+                if name in stored or type(value) in (list, dict, set):
+                    content[name] = Opaque("of a library", _changing_with(value))
             named -= own
-            for name in stored & own & vars(module).keys():
-                content[name] = Opaque("of a library", fingerprint.of_item(vars(module)[name]))
         for name in named & vars(module).keys() - content.keys():
             if not isinstance(vars(module)[name], types.ModuleType):
                 content[name] = None
@@ -373,6 +378,12 @@ class Walk:
                 yield from self._in_library(f"{name}[{index}]", each)
         elif self._kind_of(value) not in _COLLECTIONS:
             yield name, value
+
+
+def _changing_with(value: Any) -> str:
+    is_many = type(value) in (list, dict, set)
+    found = fingerprint.of_many(holder.items_of(value)) if is_many else ""
+    return f"{fingerprint.of_item(value)} {found}"
 
 
 def enumerate_values(name: str, values: Any) -> Iterator[Reference]:

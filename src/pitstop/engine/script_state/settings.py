@@ -1,0 +1,159 @@
+"""Settings of the process that code changes by calling a function, such as the level of a logger.
+
+They are in no object that leads to them: a walk meets all of them as the fields of one object,
+where the code of a training names such a function.
+"""
+
+import gc
+import locale
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+SETTERS = frozenset(
+    {
+        *("setLevel", "disable", "disabled", "propagate", "addHandler", "removeHandler"),
+        *("handlers", "set_verbosity", "basicConfig", "dictConfig", "fileConfig"),
+        *("filterwarnings", "simplefilter", "resetwarnings", "filters"),
+        *("set_threshold", "enable", "setrecursionlimit", "setswitchinterval", "stack_size"),
+        *("setlocale", "setdefaulttimeout", "setfirstweekday", "field_size_limit", "traps"),
+        *("register_dialect", "setbufsize", "seterrcall", "set_max_steps_per_epoch"),
+        *("enable_interactive_logging", "disable_interactive_logging"),
+        *("enable_traceback_filtering", "disable_traceback_filtering"),
+        *("enable_flash_attention", "disable_flash_attention", "set_max_epochs"),
+        *("set_soft_device_placement", "set_jit", "set_experimental_options"),
+        *("enable_tensor_float_32_execution",),
+    }
+)
+
+
+def _loggers() -> list[logging.Logger]:
+    known = dict(logging.root.manager.loggerDict).items()
+    return [logging.root, *(each for _, each in sorted(known) if isinstance(each, logging.Logger))]
+
+
+def _levels() -> tuple[Any, ...]:
+    return tuple(
+        (each.name, each.level, each.disabled, each.propagate, *_levels_of_handlers(each))
+        for each in _loggers()
+    )
+
+
+def _levels_of_handlers(logger: logging.Logger) -> list[int]:
+    return [handler.level for handler in logger.handlers]
+
+
+def _set_levels(wanted: tuple[Any, ...]) -> None:
+    for name, level, is_disabled, propagates, *of_handlers in wanted:
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.disabled, logger.propagate = is_disabled, propagates
+        for handler, its_level in zip(logger.handlers, of_handlers, strict=True):
+            handler.setLevel(its_level)
+
+
+def _filters() -> tuple[Any, ...]:
+    return tuple(
+        (action, _text_of(message), _name_of(category), _text_of(module), line)
+        for action, message, category, module, line in warnings.filters
+    )
+
+
+def _set_filters(wanted: tuple[Any, ...]) -> None:
+    found = [
+        (action, _pattern_of(message), _class_of(*category), _pattern_of(module), line)
+        for action, message, category, module, line in wanted
+    ]
+    warnings.resetwarnings()
+    warnings.filters[:] = found  # type: ignore[index]
+
+
+def _text_of(pattern: Any) -> Any:
+    return (pattern.pattern, pattern.flags) if isinstance(pattern, re.Pattern) else pattern
+
+
+def _pattern_of(text: Any) -> Any:
+    return re.compile(*text) if isinstance(text, tuple) else text
+
+
+def _name_of(category: Any) -> tuple[str, str]:
+    return category.__module__, category.__qualname__
+
+
+def _class_of(module: str, name: str) -> type[Warning]:
+    found = attrgetter(name)(sys.modules[module])
+    if not issubclass(found, Warning):
+        raise ValueError(f"{name} is no warning")
+    return found  # type: ignore[no-any-return]
+
+
+def _set_collector(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
+
+
+_RESTORED: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "levels_of_loggers": (_levels, _set_levels),
+    "level_of_logging": (lambda: logging.root.manager.disable, logging.disable),
+    "filters_of_warnings": (_filters, _set_filters),
+    "garbage_collector": (gc.isenabled, _set_collector),
+    "thresholds_of_garbage": (gc.get_threshold, lambda wanted: gc.set_threshold(*wanted)),
+    "recursion_limit": (sys.getrecursionlimit, sys.setrecursionlimit),
+    "switch_interval": (sys.getswitchinterval, sys.setswitchinterval),
+    "locale": (lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
+}
+
+
+class ProcessSettings:
+    """Those that can be set again, as its attributes."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {name: read() for name, (read, _) in _RESTORED.items()}
+
+    def put(self, name: str, value: Any) -> None:
+        _, put = _RESTORED[name]
+        put(value)
+
+
+SETTINGS = ProcessSettings()
+
+_OF_KERAS = (
+    *("is_flash_attention_enabled", "is_interactive_logging_enabled", "max_epochs"),
+    *("max_steps_per_epoch", "is_traceback_filtering_enabled"),
+)
+_OF_TENSORFLOW = (
+    *("get_soft_device_placement", "optimizer.get_jit", "optimizer.get_experimental_options"),
+    "experimental.tensor_float_32_execution_enabled",
+)
+_TOLD = (
+    *("threading.stack_size", "socket.getdefaulttimeout", "calendar.firstweekday"),
+    *("csv.field_size_limit", "csv.list_dialects", "numpy.getbufsize", "numpy.geterrcall"),
+    *(f"keras.config.{name}" for name in _OF_KERAS),
+    *(f"tensorflow.config.{name}" for name in _OF_TENSORFLOW),
+)
+
+
+def told() -> dict[str, str]:
+    """Those that are not set again, by name, in words."""
+    found = {f"{name}()": repr(read()) for name in _TOLD if (read := _function(name))}
+    handled = (each for each in _loggers() if each.handlers)
+    found["handlers of loggers"] = str([(e.name, [*map(type, e.handlers)]) for e in handled])
+    if context := _function("decimal.getcontext"):
+        found["decimal.getcontext().traps"] = str(
+            [key for key, on in context().traps.items() if on]
+        )
+    return found
+
+
+def _function(name: str) -> Callable[[], Any] | None:
+    module, _, path = name.partition(".")
+    try:
+        found: Callable[[], Any] = attrgetter(path)(sys.modules.get(module))
+    except AttributeError:
+        return None
+    return found
