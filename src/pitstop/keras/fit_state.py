@@ -32,6 +32,8 @@ def restore(run: Any, saved: SavedState) -> None:
     fit, callbacks = saved.state["fit"], run.callbacks.callbacks
     run.restore_position(saved)
     trackers.restore(fit.get("trackers", {}))
+    # Before another generator is in the place of one of these.
+    run.input.restore_streams(saved)
     lost = run.objects.restore(fit, saved.tensors, callbacks, left=run.input.stays(saved))
     new = callback_nodes.new_kinds(callbacks, fit["callbacks"])
     message = f"The callbacks changed: {'; '.join([*lost, *new])}."
@@ -40,8 +42,7 @@ def restore(run: Any, saved: SavedState) -> None:
     elif new:
         run.session.report(Notice("callbacks_changed", message))
     run.doubt(run.objects.lost)
-    run.look_for_streams()  # also those that were made again
-    run.input.restore_streams(saved)
+    run.look_for_streams()  # also those that were made again, with their states
     at_cut, before = (decode(saved.state[each], saved.tensors) for each in ("random", "fit_random"))
     if missing := run.streams.missing(at_cut, before):
         message = f"The script no longer has these random generators: {', '.join(missing)}."

@@ -101,6 +101,12 @@ VALUES = {
         "np.random.RandomState(3)", "$it.rand()", "int($it.get_state()[2])"
     ),
     "python_random": Value("random.Random(3)", "$it.random()", "$it.getstate()[1][-1]"),
+    "next_random": Value(
+        "random.Random(3)",
+        "$it = random.Random($it.getrandbits(20))",
+        "$it.getstate()[1][0] % 997",
+        rebinds=True,
+    ),
     "count": Value("itertools.count()", "next($it)", "int(repr($it)[6:-1])"),
     "list_iterator": Value("iter([0] * 500)", "next($it)", "$it.__length_hint__()"),
     "python_generator": Value("numbers()", "next($it)", "$it.gi_frame.f_locals.get('number', 0)"),

@@ -55,6 +55,7 @@ class Log(list[float]):
 RATES = {Phase.WARM: 0.01, Phase.MAIN: 0.02}
 STREAMS = {("pair", 1): random.Random(3), "other": np.random.RandomState(4)}
 NOISE = Noise(np.random.default_rng(5))
+NEXT = {"batch": random.Random(6)}
 COUNTS = DenseTable(tf.int64, tf.int64, 0, -1, -2)
 MEANS = RowTable(tf.int64, tf.float32, tf.zeros(2))
 RECENT: Any = queue.Queue(3)
@@ -98,6 +99,7 @@ class Steer(keras.callbacks.Callback):
         loss = float(logs["loss"])
         span = PLACE.span = Span(min(PLACE.span.low, loss), max(PLACE.span.high, loss))
         NOISE.last = Reading(batch, span)
+        NEXT["batch"] = random.Random(NEXT["batch"].getrandbits(20))
         PLACE.phase = Phase.MAIN if batch % 3 else Phase.WARM
         RATES[PLACE.phase] *= 0.99
         self.log.append(loss)
@@ -126,6 +128,7 @@ class Steer(keras.callbacks.Callback):
 
     def rate(self, key: Any) -> float:
         draws = STREAMS["pair", 1].random() + STREAMS["other"].rand() + NOISE.draw.random()
+        draws += NEXT["batch"].random()
         table = float(COUNTS.lookup(key)[0]) + float(tf.reduce_sum(MEANS.lookup(key)))
         lists = self.averages[0][0] + self.chosen[1] + self.log.total + len(self.note.numpy())
         calls = self.table["scale"](self.table["calls"]) + sum(map(len, self.seen.values()))

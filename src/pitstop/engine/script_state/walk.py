@@ -35,7 +35,8 @@ _FOLLOWED = (
     *(weakref.ref, memoryview, tuple, frozenset, reachable.CACHED, logging.Logger),
     *_CALLING,
 )
-_OF_INTERPRETER = frozenset({"modules", "path_importer_cache"})  # which change by themselves
+_OF_INTERPRETER = frozenset({"modules", "path_importer_cache", "filters"})
+"""They change by themselves, or are settings that are restored (of `warnings`)."""
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
 
