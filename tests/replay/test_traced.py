@@ -85,7 +85,7 @@ def traced() -> Iterator[TracedFunctions]:
         for owner, name in replaced:
             patch.setattr(owner, name, getattr(owner, name))
         private.on_traced_op({OpKind.INPUT: found.input_op})
-        drawn_inputs.on_draw(found.draws)
+        drawn_inputs.on_draw(found.draws, found.reads)
         yield found
 
 
@@ -173,3 +173,32 @@ def test_a_function_that_marks_parts_for_xla_is_doubted() -> None:
     traced.judge(doubts, call)  # type: ignore[arg-type]
     [reason] = doubts.reasons
     assert reason.startswith("step marks parts of its graph for XLA")
+
+
+def _noised(x: Any) -> Any:
+    return tf.cast(x, tf.float32) + tf.random.uniform(())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (tf.data.Dataset.range(9).map(_noised), ""),
+        (tf.data.Dataset.range(9).map(tf.abs, num_parallel_calls=2).shuffle(9), ""),
+        (tf.data.Dataset.range(9).map(_noised, num_parallel_calls=2), "RandomUniform"),
+        (tf.data.Dataset.range(9).map(tf.abs, 2, deterministic=False), "deterministic=False"),
+    ],
+    ids=["noise", "parallel", "parallel noise", "any order"],
+)
+def test_an_input_that_differs_in_each_reading_is_told_as_soon_as_it_is_read(
+    data: Any, words: str
+) -> None:
+    traced = TracedFunctions()
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in drawn_inputs.NEEDED:
+            patch.setattr(owner, name, getattr(owner, name))
+        drawn_inputs.on_draw(traced.draws, traced.reads)
+        batch = next(iter(data))
+    call, doubts = call_of(traced, lambda each: each + 1, batch), Doubts()
+    traced.judge(doubts, call)  # type: ignore[arg-type]
+    assert len(doubts.reasons) == bool(words)
+    assert all(words in reason for reason in doubts.reasons)

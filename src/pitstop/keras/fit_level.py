@@ -13,7 +13,7 @@ from pitstop.engine.state_capture import EXACT, Exactness, not_exact
 from pitstop.events import LevelKnown
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.devices import level_of_process
-from pitstop.tensorflow.stage_functions import StatefulStage
+from pitstop.tensorflow.stage_functions import VARIABLE_WRITES, StatefulStage
 
 REPEATED = (
     "a shuffle() draws several seeds per epoch (a repeat() follows it, or a function reads its "
@@ -52,18 +52,15 @@ class LaterEpochs:
 
 PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
 _VARIABLE_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather"})
-_VARIABLE_WRITES = frozenset(
-    {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
-)
 _CHECKS = frozenset({"CheckNumerics", "CheckNumericsV2"})  # stateful so that they are not left out
 _SHUFFLES = frozenset({"DummySeedGenerator", "ShuffleDatasetV3"})
-_UNDERSTOOD = PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | _CHECKS | _SHUFFLES
+_UNDERSTOOD = PYTHON_OPS | _VARIABLE_READS | VARIABLE_WRITES | _CHECKS | _SHUFFLES
 _STATELESS = "tf.random.stateless_* with a seed per element"
 
 
 def is_in_variables(stage: StatefulStage) -> bool:
     """Whether the state of a stage is in variables, all of it."""
-    known = stage.ops <= _VARIABLE_READS | _VARIABLE_WRITES
+    known = stage.ops <= _VARIABLE_READS | VARIABLE_WRITES
     return known and stage.only_variables and not stage.random_ops
 
 
@@ -92,13 +89,13 @@ def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:
             f"draws random numbers that cannot be repeated ({hidden[0]}); use {_STATELESS}, "
             "or tf.config.experimental.enable_op_determinism()"
         )
-    if stage.ops & _VARIABLE_WRITES and stage.is_parallel:
+    if stage.ops & VARIABLE_WRITES and stage.is_parallel:
         return (
             "changes variables (such as the seed of a Keras layer) in the order in which "
             "elements are finished: not repeatable even without an interruption; remove "
             f"num_parallel_calls, or use {_STATELESS}"
         )
-    if stage.ops & _VARIABLE_WRITES and not stage.only_variables:
+    if stage.ops & VARIABLE_WRITES and not stage.only_variables:
         return "changes a resource that cannot be read; keep its state in a tf.Variable"
     return ""
 

@@ -42,7 +42,7 @@ def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Re
             OpKind.INPUT: recorder.traced.input_op,
         }
     )
-    drawn_inputs.on_draw(recorder.traced.draws)
+    drawn_inputs.on_draw(recorder.traced.draws, recorder.reads_input)
     _watch_coordinators(recorder)
     hook(tf.distribute.Strategy, "run", functools.partial(_run_replicas, recorder))
     os.register_at_fork(after_in_child=recorder.switch_off)

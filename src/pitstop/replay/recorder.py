@@ -167,6 +167,10 @@ class Recorder:
             elif self.loop.keeps and self._closures is None:
                 self.loop.note_read(name, private.hold_value(variable))
 
+    def reads_input(self, iterator: Any) -> None:
+        if self.listens():
+            self.traced.reads(iterator)
+
     def has_read(self, variable: Any, value: Any) -> None:
         """The same, which workers change at the same time: what the script has got is noted."""
         if self._closures is None or self.loop is None or self._repetition is not None:

@@ -52,6 +52,7 @@ class TracedFunctions:
         self._latest: Call | None = None
         self._known: WeakKeyDictionary[Any, _Known] = WeakKeyDictionary()
         self._drawn: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
+        self._disorder = ""  # of the inputs that the script itself draws from
 
     def _of(self, call: Call) -> _Known:
         known = self._known.get(call.owner)
@@ -90,6 +91,10 @@ class TracedFunctions:
         call = self._traced_for()
         if call is not None and not call.feeds_itself and not self._of(call).unrepeatable:
             self._of(call).unrepeatable = _DRAWS_INPUT.format(call.name, op_type)
+
+    def reads(self, iterator: Any) -> None:
+        """The script draws from it outside of any function, for the first time."""
+        self._disorder = self._disorder or drawn_inputs.disorder_of(iterator)
 
     def draws(self, iterator: Any) -> None:
         call = self._traced_for()
@@ -142,6 +147,8 @@ class TracedFunctions:
 
     def judge(self, loop: LiveLoop, call: Call) -> None:
         self._look(call)
+        if self._disorder:
+            loop.doubt(self._disorder)
         known, drawn = self._of(call), self.drawn_by(call)
         if known.unrepeatable:
             loop.give_up(known.unrepeatable)

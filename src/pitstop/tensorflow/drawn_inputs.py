@@ -6,7 +6,7 @@ Private names of TensorFlow, like those in `private`.
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops, iterator_ops
@@ -15,7 +15,7 @@ from tensorflow.python.distribute import input_lib, values
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.tensorflow import pipeline, stage_functions
+from pitstop.tensorflow import pipeline, private, stage_functions
 
 NEEDED: tuple[tuple[Any, str], ...] = (
     (input_lib.DistributedIteratorBase, "get_next"),
@@ -33,6 +33,9 @@ _UNCERTAIN = (
     "outside the function"
 )
 _UNKNOWN = "its pipeline is not known"
+_DISORDER = (
+    "the loop reads an input that is not repeatable even without an interruption: {}; remove {}"
+)
 
 
 def is_distributed(value: Any) -> bool:
@@ -51,11 +54,20 @@ def is_drawing() -> bool:
     return _drawing.now
 
 
-def on_draw(notify: Callable[[Any], None]) -> None:
-    notify = observing(spoils=True)(notify)
+_begun: WeakSet[Any] = WeakSet()
+
+
+def on_draw(notify: Callable[[Any], None], notify_first: Callable[[Any], None]) -> None:
+    """`notify` of a draw that is traced, `notify_first` of the first one outside of functions."""
+    notify, notify_first = map(observing(spoils=True), (notify, notify_first))
 
     def draw(original: Original, iterator: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if _drawing.now or tf.executing_eagerly():
+        if _drawing.now:
+            return original(iterator, *args, **kwargs)
+        if tf.executing_eagerly():
+            if iterator not in _begun:
+                _begun.add(iterator)
+                notify_first(iterator)
             return original(iterator, *args, **kwargs)
         notify(iterator)
         _drawing.now = True
@@ -151,6 +163,33 @@ def doubt_of(iterator: Any, name: str) -> str:
     problems = [*map(_problem_of, datasets_of(iterator))] or [_UNKNOWN]
     problem = next(filter(None, problems), "")
     return _UNCERTAIN.format(name, problem) if problem else ""
+
+
+_disorders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def disorder_of(iterator: Any) -> str:
+    """Why other elements come in each reading; empty where they are the same."""
+    return next(filter(None, map(_disorder_of, datasets_of(iterator))), "")
+
+
+def _disorder_of(dataset: Any) -> str:
+    if dataset not in _disorders:
+        _disorders[dataset] = _look_for_disorder(dataset)
+    return _disorders[dataset]
+
+
+def _look_for_disorder(dataset: Any) -> str:
+    if pipeline.leaves_order_open(dataset):
+        return _DISORDER.format("a parallel stage may reorder it", "deterministic=False")
+    if private.deterministic_ops():
+        return ""
+    for each in stage_functions.stateful_stages(dataset):
+        changing = sorted(each.random_ops | (each.ops & stage_functions.VARIABLE_WRITES))
+        if each.is_parallel and changing:
+            told = f"its {each.name} runs {changing[0]} in the order in which elements are finished"
+            return _DISORDER.format(told, "num_parallel_calls, or use tf.random.stateless_*")
+    return ""
 
 
 _problems: WeakKeyDictionary[Any, str] = WeakKeyDictionary()

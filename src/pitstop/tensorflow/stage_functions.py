@@ -15,6 +15,11 @@ from pitstop.tensorflow.stages import every_stage, functions
 FROM_GENERATOR = "from_generator"  # the name of a stage that runs a generator of Python
 
 
+VARIABLE_WRITES = frozenset(
+    {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
+)
+
+
 class StatefulStage(Frozen):
     """A stage whose function keeps state beside the iterator."""
 
