@@ -66,6 +66,11 @@ def test_where_slurm_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentFault, match="scontrol"):
         slurm.host_names("tf[1-2]")
+    refuses = tmp_path / "scontrol"
+    refuses.write_text("#!/bin/sh\nexit 1\n")
+    refuses.chmod(0o755)
+    with pytest.raises(EnvironmentFault, match=r"exit status 1\.$"):
+        slurm.host_names("tf[1-2]")
 
 
 def test_the_first_member_makes_the_folder_and_the_others_find_it(tmp_path: Path) -> None:

@@ -96,5 +96,6 @@ def host_names(nodes: str) -> tuple[str, ...]:
             words, capture_output=True, text=True, check=True, timeout=_NAMES_SECONDS
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise EnvironmentFault(f"{' '.join(words)} does not answer: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise EnvironmentFault(f"{' '.join(words)} does not answer: {reason}.") from error
     return tuple(shown.stdout.split())
