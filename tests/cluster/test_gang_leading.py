@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import cast
@@ -83,6 +84,22 @@ def test_one_that_is_out_of_reach_was_gone_before_those_that_fail_for_it(
     assert over(leader).task == "worker 2"
 
 
+@pytest.mark.parametrize(("silent_seconds", "first"), [(4.0, "worker 2"), (1.0, "worker 1")])
+def test_who_fails_beside_a_silent_supervisor_has_failed_for_it(
+    network: PlayedNetwork, monkeypatch: pytest.MonkeyPatch, silent_seconds: float, first: str
+) -> None:
+    """TensorFlow may miss a member that is frozen before its lease is over."""
+    leader = formed(network)
+    now_seconds = time.monotonic() + silent_seconds
+    monkeypatch.setattr(time, "monotonic", lambda: now_seconds)
+    network.coming.append(Heard(TASKS[1], Beat("running", "train", 3)))
+    leader.heard()
+    leader.tick(Beat("running", "train", 3))
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert over(leader).task == first
+
+
 def test_one_that_has_come_back_was_not(network: PlayedNetwork) -> None:
     leader = formed(network)
     again = JoinRequest(PROTOCOL, str(TASKS[2]), SPEC.counts, "1", "host", 7)
@@ -95,6 +112,14 @@ def test_one_that_has_come_back_was_not(network: PlayedNetwork) -> None:
 def test_who_fails_beside_a_suspended_trainer_has_failed_for_it(network: PlayedNetwork) -> None:
     leader = formed(network)
     network.coming.append(Heard(TASKS[2], Beat("running", "suspended", 3)))
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert (over(leader).task, over(leader).reason) == ("worker 2", "its process was suspended")
+
+
+def test_who_fails_beside_a_suspended_run_has_failed_for_it(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    network.coming.append(Heard(TASKS[2], Beat("suspended", "train", 3)))
     network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
     leader.heard()
     assert (over(leader).task, over(leader).reason) == ("worker 2", "its process was suspended")

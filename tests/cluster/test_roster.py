@@ -171,3 +171,16 @@ def test_when_each_ends_at_its_release_all_have_ended(
             known.release(task)
             known.hear(task, EndReport(outcome, 75))
     assert known.live() == []
+
+
+@pytest.mark.parametrize(
+    ("lease", "late"),
+    [
+        (LEASE, [False, False, True, False]),
+        (LEASE.parted(0.0), [True, False, False, False]),
+        (LEASE.renewed(0.0, suspended=True), [False] * 4),
+    ],
+    ids=["silent", "parted", "suspended"],
+)
+def test_one_is_late_until_it_is_given_up(lease: BeatLease, late: list[bool]) -> None:
+    assert [lease.is_late(now_seconds) for now_seconds in (0.4, 2.4, 5.0, 10.0)] == late

@@ -246,21 +246,24 @@ def test_restarts_bring_all_back(
 
 
 @pytest.mark.torture
+@pytest.mark.parametrize("victim", [0, 1])
 def test_a_supervisor_that_is_frozen_is_lost(
-    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str, victim: int
 ) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.1")
     started = gang.start_until_saved()
-    frozen = psutil.Process(int(gang.runs[1].status()["supervisor_pid"]))
+    frozen = psutil.Process(int(gang.runs[victim].status()["supervisor_pid"]))
     tree = [frozen, *frozen.children(recursive=True)]
     for each in tree:
         each.suspend()
     try:
-        assert launch.finish(started[0]).returncode == EXIT_STOPPED
+        assert launch.finish(started[1 - victim]).returncode == EXIT_STOPPED
     finally:
         for each in tree:
             each.resume()
-        launch.finish(started[1])
+        launch.finish(started[victim])
+    assert gang.runs[1 - victim].last(GangBroken).task == f"worker {victim}"
+    assert gang.runs[1 - victim].why()["cause"] == "worker_lost"
     codes, digests = ended(gang.start())
     assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
     assert len(set(gang.steps_of(Restored))) == 1

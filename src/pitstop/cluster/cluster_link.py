@@ -142,6 +142,12 @@ class ClusterLink:
         return self.part.unreached_seconds if isinstance(self.part, Following) else 0.0
 
     @property
+    def is_late(self) -> bool:
+        """Whether the leader of this run is silent, and has not been given up yet."""
+        lease = self.part.lease if isinstance(self.part, Following) else None
+        return lease is not None and lease.is_late(time.monotonic())
+
+    @property
     def over_seconds(self) -> float:
         """For how long the leader of this run has completed; below 0 while it has not."""
         part = self.part

@@ -23,6 +23,7 @@ from pitstop.record import Frozen
 TROUBLE = "cluster_member"
 LEADER_TROUBLE = "cluster_leader"
 _ROWS_SECONDS = 1.0  # for which rows of all tasks are shown
+_SILENT = "its supervisor is silent"
 _FOUND_SECONDS = 1.5  # for a member that looks for its leader, see `network_thread`, to join
 
 
@@ -61,7 +62,7 @@ class GangLeading:
 
     def beat(self, task: Task, beat: messages.Beat) -> None:
         """A member is there; but to TensorFlow, a suspended trainer has crashed."""
-        if beat.phase == roster.SUSPENDED:
+        if roster.SUSPENDED in (beat.phase, beat.state):
             self.absent[task] = roster.WAS_SUSPENDED
         else:
             self.absent.pop(task, None)
@@ -159,6 +160,10 @@ class Leading:
         else:
             for task in joined:
                 self._server.send(task, beat)
+        for each in self._live:
+            if each.lease.is_late(now):
+                # TensorFlow may take it for crashed before its lease is over.
+                self.gang.absent.setdefault(each.task, _SILENT)
         silent = [replace(each, lost=True) for each in self._live if each.lease.is_over(now)]
         return tuple(self._ended(member) for member in silent)
 
@@ -249,7 +254,7 @@ class Leading:
     def _ended(self, member: ClusterMember) -> Event:
         self._members[member.task] = member
         if member.end is None or member.end.state != "completed":
-            reason = "its run has ended" if member.end else "its supervisor is silent"
+            reason = "its run has ended" if member.end else _SILENT
             self.gang.lost(member.task, reason)
         task, end = str(member.task), member.end
         if end is None:
@@ -273,7 +278,7 @@ class Following:
         self.leader = leader
         self._client = client
         self._lease_seconds = lease_seconds
-        self._lease: BeatLease | None = None  # None until the leader is heard
+        self.lease: BeatLease | None = None  # None until the leader is heard
         self._began_seconds = time.monotonic()
         self.orders: deque[messages.ToMember] = deque()
         self.handed_on: deque[LeaderReply] = deque()
@@ -293,7 +298,7 @@ class Following:
     @property
     def unreached_seconds(self) -> float:
         """For how long the leader is looked for; 0 if it has ever answered."""
-        return 0.0 if self._lease else time.monotonic() - self._began_seconds
+        return 0.0 if self.lease else time.monotonic() - self._began_seconds
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
@@ -303,7 +308,7 @@ class Following:
         if self.connected and now >= self._beat_at_seconds:
             self._beat_at_seconds = now + roster.BEAT_SECONDS
             self.beat(beat)
-        if self._lease is None or self._released or not self._lease.is_over(now):
+        if self.lease is None or self._released or not self.lease.is_over(now):
             return ()
         self._released = True
         reason = f"no message from {self.leader} for {self._lease_seconds:g} s"
@@ -319,8 +324,8 @@ class Following:
     def shift(self, seconds: float) -> None:
         """This process did not run for so long: that the leader was silent does not count."""
         self._began_seconds += seconds
-        if self._lease is not None:
-            self._lease = self._lease.shifted(seconds)
+        if self.lease is not None:
+            self.lease = self.lease.shifted(seconds)
 
     def propose_stop(self, reason: str) -> None:
         self._client.send(self.leader, messages.StopProposal(reason))
@@ -354,16 +359,16 @@ class Following:
         match happening:
             case Trouble(reason):
                 return events.Notice(LEADER_TROUBLE, f"The leader of the cluster: {reason}.")
-            case Parted() if self._lease is not None:
+            case Parted() if self.lease is not None:
                 self.connected = False
                 self._coming = []
                 refusal = Refusal(f"The connection to {self.leader} was closed.")
                 self.handed_on.append(LeaderReply(0, refusal))
-                self._lease = self._lease.parted(time.monotonic())
+                self.lease = self.lease.parted(time.monotonic())
             case Heard(_, messages.Beat() as beat):
                 before, self.connected, now = self.connected, True, time.monotonic()
-                heard = self._lease or BeatLease(self._lease_seconds, 0.0)
-                self._lease = heard.renewed(now, suspended=beat.state == roster.SUSPENDED)
+                heard = self.lease or BeatLease(self._lease_seconds, 0.0)
+                self.lease = heard.renewed(now, suspended=beat.state == roster.SUSPENDED)
                 if beat.state == "completed" and self.completed_at_seconds == math.inf:
                     self.completed_at_seconds = now
                     if before:

@@ -10,6 +10,7 @@ from pitstop.record import Frozen
 
 BEAT_SECONDS = 1.0
 LEASE_SECONDS = 10.0  # without a beat, until somebody is taken for gone
+LATE_SECONDS = 3.0  # the same, until it is the likely reason for another one's failure
 PARTED_SECONDS = 2.0  # the same after its connection has closed: a living one reconnects sooner
 
 SUSPENDED = "suspended"
@@ -44,6 +45,11 @@ class BeatLease(Frozen):
 
     def is_over(self, now_seconds: float) -> bool:
         return not self.suspended and now_seconds - self.heard_seconds >= self.length_seconds
+
+    def is_late(self, now_seconds: float) -> bool:
+        """Whether it is silent, and its end is still open."""
+        silent_seconds = now_seconds - self.heard_seconds
+        return not self.suspended and LATE_SECONDS <= silent_seconds < self.length_seconds
 
 
 STORES = "ps"  # the kind of task that others need until their end

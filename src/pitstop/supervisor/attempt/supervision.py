@@ -38,7 +38,7 @@ _Action = Callable[[], Iterable[occurrences.Occurrence] | None]
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05
 _AGREEING_SECONDS = 0.002  # while the trainers of several members wait
-_VERDICT_SECONDS = 3.0  # A supervisor that is out of reach is given up before that
+_VERDICT_SECONDS = 3.0  # A supervisor that is silent from now on is late before that
 _TURN_SECONDS = 0.05
 _SAVE_PATIENCE_SECONDS = 10.0
 """The longest wait for the last save; the grace time, if that is shorter."""
@@ -311,8 +311,8 @@ class Supervision:
             self._resources.persister.tell(received.offer, received.fd)
 
     def _conclude(self) -> Iterator[occurrences.Occurrence]:
-        give_up_at = time.monotonic() + _VERDICT_SECONDS
-        while self._gang.awaits_verdict and time.monotonic() < give_up_at:
+        give_up_at, cluster = time.monotonic() + _VERDICT_SECONDS, self._resources.run.cluster
+        while self._gang.awaits_verdict and (time.monotonic() < give_up_at or cluster.is_late):
             yield from self._resources.event_loop.turn(_TURN_SECONDS)
             yield from self._membership.tick()
             yield from self._gang.tick()
