@@ -66,9 +66,25 @@ def test_an_order_is_said_again_to_those_who_have_not_answered() -> None:
     assert leader.tick(100.04, TRAINS) == orders
     leader.hear(W0, HoldAnswer(1, HOLDS, 11))
     assert leader.tick(100.05, TRAINS) == []
-    assert leader.tick(100.1, TRAINS) == [(W1, Hold(1, 11, REASON))]
+    assert leader.tick(100.11, TRAINS) == [(W1, Hold(1, 11, REASON))]
     leader.hear(W1, HoldAnswer(1, ON_ITS_WAY, 11))
     assert leader.tick(100.3, TRAINS) == [(W1, Hold(1, 11, REASON))]
+
+
+def test_an_order_is_said_again_less_and_less_often_while_nobody_answers() -> None:
+    """Else the answers of many members on busy processors come behind ever more orders."""
+    leader = new_leader()
+    formed(leader)
+    orders = leader.ask_stop(REASON, TRAINS)
+    ticks = [tick for tick in range(2000) if leader.tick(100 + tick / 100, TRAINS) == orders]
+    pauses = [after - before for before, after in itertools.pairwise(ticks)]
+    assert pauses == sorted(pauses)
+    assert len(ticks) < 25
+    assert set(pauses[6:]) == {100}
+    leader.hear(W0, HoldAnswer(1, HOLDS, 11))
+    agreed = leader.hear(W1, HoldAnswer(1, HOLDS, 11))
+    leader.tick(200.0, TRAINS)
+    assert leader.tick(200.04, TRAINS) == agreed
 
 
 def test_a_commit_is_said_again_until_it_is_confirmed() -> None:

@@ -62,6 +62,7 @@ class GangLeader:
         self._doubt: messages.LevelReport | None = None
         self._told_at_seconds: float | None = None
         self._proposals = 0
+        self._repeats = 0  # of the last orders to all
 
     @property
     def stop_step(self) -> int | None:
@@ -111,8 +112,8 @@ class GangLeader:
 
     def _say(self, following: tuple[StopAgreement, stop_agreement.Orders]) -> Orders:
         self._agreement, orders = following
-        if orders:
-            self._told_at_seconds = None
+        if len(orders) > 1:
+            self._told_at_seconds, self._repeats = None, 0
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
@@ -142,15 +143,18 @@ class GangLeader:
         return self._resume.proposed_again()
 
     def _repeated(self, now_seconds: float) -> stop_agreement.Orders:
-        """The orders to members that have not answered for a while: a connection may be new."""
+        """The orders to members that have not answered for a while: a connection may be new.
+
+        Less and less often: on busy processors, thousands have not even heard of the last ones.
+        """
         agreement = self._agreement
         if agreement is None or not agreement.awaited:
             return ()
         self._told_at_seconds = told_at = self._told_at_seconds or now_seconds
         wait_seconds = max(_LEAST_REPEAT_SECONDS, agreement.awaited.bit_count() / _MOST_REPEATED)
-        if now_seconds - told_at < min(_REPEAT_SECONDS, wait_seconds):
+        if now_seconds - told_at < min(_REPEAT_SECONDS, wait_seconds * (1 << self._repeats)):
             return ()
-        self._told_at_seconds = now_seconds
+        self._told_at_seconds, self._repeats = now_seconds, min(self._repeats + 1, 8)
         return agreement.orders(agreement.awaited)
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
