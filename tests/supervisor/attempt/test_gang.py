@@ -30,7 +30,7 @@ from pitstop.events import (
     TrainingStalled,
 )
 from pitstop.link.beacon import NEVER, Beacon, Stop
-from pitstop.supervisor.attempt.gang import GangPart, _waiting_for
+from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
@@ -378,11 +378,6 @@ def test_who_waits_says_for_whom(
     turn(runs[:1])
     [notice] = [each for each in runs[0].told if isinstance(each, Notice)]
     assert "Waiting up to 60 s for worker 1:" in notice.message
-
-
-def test_of_many_who_are_waited_for_some_are_named() -> None:
-    message = _waiting_for([f"worker {index}" for index in range(1, 1000)]).message
-    assert "for worker 1, worker 2, worker 3, worker 4, worker 5 and 994 more:" in message
 
 
 def test_one_of_several_workers_of_a_script_waits_for_nobody(

@@ -1,7 +1,7 @@
 """The trainer of this run as a member of a gang: it resumes, saves and stops where all do."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
@@ -11,6 +11,7 @@ from pitstop.cluster.roster import WAS_SUSPENDED
 from pitstop.cluster.spec import ASSEMBLING, REPLICA, ClusterSpec
 from pitstop.link.beacon import NEVER, Phase, Stop
 from pitstop.link.messages import Keep
+from pitstop.supervisor.attempt.assembly_wait import AssemblyWait, waiting_for
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
@@ -21,7 +22,6 @@ _FORM_SECONDS = 60.0
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to report a lost trainer, which raises an exception here."""
-_MOST_NAMED = 5
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
@@ -54,6 +54,7 @@ class GangPart:
         self._tasks: set[str] = set()  # of all trainers that the script has started here
         self._others: list[str] = []  # the tasks that train together with this one
         self._assembles = False  # see `assembles`
+        self._assembly = AssemblyWait(self._cluster)
         self._states = GangStates()  # those that it could continue from
         self._waits_since: float | None = None  # for an agreement on one of them
         self._told_waiting = False
@@ -122,6 +123,7 @@ class GangPart:
             return
         self._assembles = role == ASSEMBLING
         if self._assembles:
+            self._assembly.begin(others)
             return
         for _ in self._cluster.orders():  # of an earlier attempt
             continue
@@ -142,6 +144,8 @@ class GangPart:
             self._over = True
             yield from self._end(f"{gone}: its run has ended")
         if not self._task:
+            if self.assembles:
+                yield from self._assembly.look()
             return
         now = time.monotonic()
         if self._raised and now >= self._tell_raised_at and not self._down:
@@ -225,7 +229,7 @@ class GangPart:
             self._cluster.tell_gang(self._states.muster(self._plan.attempt, doubt))
         if waited_seconds >= _TOLD_SECONDS and not self._told_waiting:
             self._told_waiting = True
-            yield _waiting_for(self._others)
+            yield waiting_for(self._others, _FORM_SECONDS)
 
     def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
         """There is no agreement: members with a state would continue from different ones."""
@@ -376,19 +380,6 @@ class GangPart:
         trains = progress.phase is Phase.TRAIN
         entering = max(self._beacon.entering(), progress.step + 1)
         return LeaderProgress(entering, trains, progress.step_seconds, saved)
-
-
-def _waiting_for(others: Sequence[str]) -> events.Notice:
-    shown = list(others[:_MOST_NAMED])
-    if more := len(others) - len(shown):
-        shown.append(f"{more} more")
-    names = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    return events.Notice(
-        "gang_waiting",
-        f"Waiting up to {_FORM_SECONDS:.0f} s for {names}: workers that train together continue "
-        "from a common state.",
-        "Each of them needs `pitstop run`, or `pitstop.start` in its script.",
-    )
 
 
 def _others(asked: RoleAsked) -> list[str]:
