@@ -32,7 +32,12 @@ AT_ITS_END = [
     *("Total Training Time: 4.15 min", "Execution time: 1933.9 seconds", "Total time elapsed: 3s"),
     *("Training for 2 epochs and 512 batch size took 129.3 seconds\nModel saved", "Model saved!"),
     *("Saved model to disk", "Saving test.predicted results to ../results/test.json"),
-    *("The final model was saved to m.h5", "Predictions written to out.csv", "Plots saved in figs"),
+    *(
+        "The final model was saved to m.h5",
+        "Predictions written to out.csv",
+        "File out/a.wav written",
+        "Plots saved in figs",
+    ),
     *("Accuracy of the network on the test images: 97.45%", "Overall F1: 0.81", "Final MSE = 0.02"),
     *("Confusion Matrix:\n[[8 6]\n [0 0]]", "Test set results\n" + REPORT, REPORT),
     *("Done with model training!", "Finished evaluating the model", "Finished in 31.2s", "Bye!"),
@@ -103,6 +108,46 @@ KERAS = "".join(
 )
 def test_a_line_of_a_new_form_below_the_loop(text: str, expected: str) -> None:
     assert cause(text) == expected
+
+
+ONLY_BAR = "Train on 8 samples\n8/8 [=====] - 114s 17ms/sample - loss: 0.1\n"
+TRAININGS = "".join(
+    f"{n}/4. {name}\n1/2 | loss: 0.3 | 1 s.\n2/2 | loss: 0.2 | 1 s.\nmean time=1.{n} s.\n"
+    for n, name in enumerate(["Adam", "Nadam", "SGD", "Ftrl"], 1)
+)
+COUNT_BELOW = "{'epoch_num': 9}\n" + "".join(
+    f"MSE = 0.{n}\n Epoch: {n} Best Error: 0.1\n" for n in range(9)
+)
+FIRST_STATES = "".join(
+    f"Epoch {n}/5\n   1/500 [....] - ETA: 3:12 - loss: 0.{n}" for n in range(1, 6)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [ONLY_BAR, 2 * ONLY_BAR, TRAININGS, COUNT_BELOW, FIRST_STATES],
+    ids=["one_epoch", "two_fits", "several_trainings", "count_below", "first_states"],
+)
+def test_a_whole_last_part(text: str) -> None:
+    assert cause(text) == "completed_normally"
+    assert cause(text.rstrip().rpartition("\n")[0]) == "unknown"
+
+
+def test_a_training_that_is_repeated_ends_as_before() -> None:
+    again = "".join(
+        f"Epoch 1/1\n8/8 [=====] - 2s - loss: 0.{n}\n(8,) (8,)\nArea 0.{n}\n" for n in range(6)
+    )
+    assert cause(again) == "completed_normally"
+    assert cause(again.rpartition("Area")[0]) == "unknown"
+
+
+def test_what_a_warning_counts_is_no_progress() -> None:
+    fit = KERAS + "WARNING:absl:Found untraced functions while saving (showing 5 of 22).\n"
+    assert cause(fit) == "completed_normally"
+
+
+def test_a_bar_of_one_epoch_that_is_not_whole() -> None:
+    assert cause(ONLY_BAR.replace("8/8", "7/8")) == "unknown"
 
 
 @pytest.mark.parametrize("words", NOT_AT_ITS_END)

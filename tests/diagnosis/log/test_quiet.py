@@ -173,6 +173,12 @@ def test_an_early_stop_of_another_fit_is_not_told_as_a_likely_cause() -> None:
     assert all(each.confidence < 0.5 for each in others)
 
 
+def test_an_early_stop_before_a_fit_that_continues_the_count_is_of_another_fit() -> None:
+    stopped = f"{EPOCH_1}{WHOLE_EPOCH}Epoch 1: early stopping\n"
+    assert told(stopped)[0].cause == "early_stopping_or_callback_stop"
+    assert told(f"{stopped}Epoch 2/9\n12/20 [==>...] - ETA: 3:37 - loss: 0.4\n") == []
+
+
 def test_an_exit_code_of_zero_in_an_early_epoch_is_not_sure_to_be_the_end() -> None:
     left, ended = told(EPOCH_1, exit_code=0)[0], told(EPOCH_1 + "done\n", exit_code=0)[0]
     assert (left.cause, ended.cause) == ("completed_normally", "completed_normally")

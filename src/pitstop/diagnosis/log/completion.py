@@ -1,5 +1,6 @@
 """Signs that a training came to its end: its last words, its result, its counter."""
 
+import bisect
 import itertools
 import re
 from collections import Counter
@@ -37,6 +38,7 @@ _SETTING = re.compile(
     r"(?:epochs?|iter(?:ation)?s?|steps|episodes|rounds)(?:_num)?[\"']?[ =:]{1,3}(\d+)\b",
     re.IGNORECASE,
 )
+_WHOLE_BAR = re.compile(r"\W*(?P<done>\d+)/(?P=done) [\[\u2501].*\d(?:m?s|us)/(?:step|sample)\b")
 _MEASURES = re.compile(
     r"loss|acc|\bf1|score|error|auc|\biou|reward|\bm[sa]e\b|matrix", re.IGNORECASE
 )
@@ -68,6 +70,8 @@ def passed_tests(lines: Sequence[Line]) -> Line | None:
 def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line | None:
     """The line that tells of an end below the loop, or with which the loop itself ended."""
     told = [line for line in lines if re.search(r"\w", line.text)]
+    if _is_only_bar(told, progress):
+        return told[-1]
     if len(told) < _FEWEST_LINES or _goes_on(progress):
         return None
     if _is_whole(told, progress):
@@ -84,6 +88,12 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
     fails = told[-1].text.endswith(":") or any(_GOES_WRONG.search(line.text) for line in below)
     result = None if fails or not _trains(told, loop, progress) else _last_of(_is_own, below, new)
     return result and told[-1]
+
+
+def _is_only_bar(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
+    """A whole bar of Keras is last, and no epochs are announced: there is one, or none."""
+    no_epochs = not any(each.epoch is not None for each in progress)
+    return no_epochs and bool(told) and bool(_WHOLE_BAR.match(told[-1].text))
 
 
 def _is_own(text: str) -> bool:
@@ -143,15 +153,49 @@ def _goes_on(progress: Sequence[LogProgress]) -> bool:
 
 
 def _is_whole(told: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
-    """The last round that was announced has as many lines as the one before it."""
+    """The last round that was announced ends as the one before it; or the last training does."""
     counted = [each for each in progress if each.count is not None]
-    if not counted or not (in_last_epoch(progress) or _is_as_set(told, counted)):
+    if counted and (in_last_epoch(progress) or _is_as_set(told, counted)):
+        begun = [b.number for a, b in itertools.pairwise(counted) if a.count != b.count]
+        of_last = [line.text for line in told if begun and line.number >= begun[-1]]
+        is_whole = _ends_its_round(told, [counted[0].number, *begun])
+        return is_whole is True and not any(map(_GOES_WRONG.search, of_last))
+    bars = [each for each in progress if each.total and each.done]
+    begun = [b.number for a, b in itertools.pairwise(bars) if (b.done or 0) < (a.done or 0)]
+    is_below = bool(bars) and told[-1].number > bars[-1].number and not bars[-1].is_before_its_end
+    return is_below and _ends_its_round(told, [bars[0].number, *begun]) is True
+
+
+def breaks_off(lines: Sequence[Line], progress: Sequence[LogProgress]) -> bool:
+    """The same training is repeated, and the last time less follows than the time before."""
+    told = [line for line in lines if re.search(r"\w", line.text)]
+    pairs = itertools.pairwise(each for each in progress if each.epochs)
+    again = [b for a, b in pairs if (b.epoch or 0) < (a.epoch or 0) or b.epochs == 1]
+    if len(again) < _FEWEST_OF_A_LOOP:
         return False
-    begun = [b.number for a, b in itertools.pairwise(counted) if a.count != b.count]
-    before, last = begun[-2:] if len(begun) > 1 else (0, 0)
-    of_last = [line.text for line in told if line.number >= last]
-    is_whole = len(of_last) >= sum(before <= line.number < last for line in told)
-    return last > 0 and is_whole and not any(map(_GOES_WRONG.search, of_last))
+    last = again[-1].number
+    known = {_form(line.text) for line in told if line.number < last}
+    is_known = all(_form(line.text) in known for line in told if line.number >= last)
+    first = next(each.number for each in progress if each.epochs)
+    return is_known and _ends_its_round(told, [first, *(each.number for each in again)]) is False
+
+
+def _ends_its_round(told: Sequence[Line], begun: Sequence[int]) -> bool | None:
+    """Whether the last line is the last one of a round, as in the one before; None: not known.
+
+    Between two rounds stands what is above the first, or names the next.
+    """
+    if len(begun) < 2:
+        return None
+    forms, numbers = [_form(line.text) for line in told], [line.number for line in told]
+    places = (bisect.bisect_left(numbers, number) for number in (begun[0], *begun[-2:]))
+    first, before, last = places
+    alike = [at for at in range(before, last) if forms[at] == forms[-1]]
+    if not alike:
+        return None
+    heads, counts = set(forms[:first]), Counter(forms)
+    is_last = all(each in heads or counts[each] == 1 for each in forms[alike[-1] + 1 : last])
+    return is_last and forms[last:].count(forms[-1]) >= len(alike)
 
 
 def _is_as_set(told: Sequence[Line], counted: Sequence[LogProgress]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from pitstop.diagnosis.finding import CauseId
-from pitstop.diagnosis.log import clues
+from pitstop.diagnosis.log import clues, completion
 from pitstop.diagnosis.log.clues import LIKELY, Clue
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
@@ -48,6 +48,8 @@ class Ending(Frozen):
         )
         if said or self._failures:
             return said
+        if completion.breaks_off(self.log.lines, self.log.progress):
+            return False
         return ran_to_its_end(self.log.progress) or self.log.last_words is not None
 
     @property
@@ -91,10 +93,12 @@ def of_completed(ending: Ending) -> Clue | None:
 
 def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:
     """Whether other epochs came after it: of a later fit, or of a loop that it did not stop."""
-    before = [each.epoch for each in ending.log.progress if each.number <= clue.number]
+    before = [each for each in ending.log.progress if each.number <= clue.number]
     after = [each for each in ending.log.progress if each.number > clue.number]
-    last = next((epoch for epoch in reversed(before) if epoch is not None), None)
-    others = {each.epoch for each in after if each.epoch is not None} - {last}
+    last = next((each for each in reversed(before) if each.epoch is not None), None)
+    others = {each.epoch for each in after if each.epoch is not None} - {last and last.epoch}
+    if last and any(each.epochs not in (None, last.epochs) for each in after):
+        return True  # as many epochs were not announced before
     is_fresh = any(epoch <= 1 for epoch in others)
     if clue.cause == "dataset_exhausted":
         return is_fresh and ran_to_its_end(after)

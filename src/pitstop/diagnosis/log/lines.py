@@ -140,7 +140,7 @@ _GLUED = re.compile(
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
     r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |srun: |zsh: |terminate called "
     rf"|Fatal Python error: |\^C|Traceback \(most|{_DATE} [\d:.]+: [IWEF] "
-    r"|/\S+\.py:\d+: \w*Warning: |(?<=it/s\])\S|(?<=s/it\])\S)"
+    r"|/\S+\.py:\d+: \w*Warning: |(?<=it/s\])\S|(?<=s/it\])\S|Epoch \d+/\d+$)"
 )
 _ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?(?:\\n\s*)+File \\?"')
 """A traceback in a text as Python's repr() or JSON writes it."""

@@ -30,7 +30,7 @@ _LOOKS_LIKE_TRAINING = re.compile(
 )
 _MEASURED = re.compile(r"loss|acc|sec|lr|Trial \d", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
-    r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt"
+    r"^\s+File |^\s+at |Error(?![):=\s]*\d)|Warning|Exception|[Rr]etry|[Aa]ttempt"
     r"|^[IWEF] (?!Training of Epoch)|failed|^\s*[#\"'(]"
 )
 _NAN = re.compile(
@@ -115,13 +115,21 @@ def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     if any(each.epoch not in (None, of_last[0].epoch) for each in of_last):
         return False
     bars = [each for each in of_last if each.total is not None]
-    return of_last[-1].is_told or (bool(bars) and not bars[-1].is_before_its_end)
+    is_whole = bool(bars) and (not bars[-1].is_before_its_end or _ends_alike(progress))
+    return of_last[-1].is_told or is_whole
+
+
+def _ends_alike(progress: Sequence[LogProgress]) -> bool:
+    """All epochs show one bar, and that at one place: what was drawn over it is not there."""
+    places = [(each.done, each.total) for each in progress if each.total]
+    epochs = {each.epoch for each in progress if each.epochs}
+    return len(places) == len(epochs) >= _LAST_ONES and len(set(places)) == 1
 
 
 def _of(line: Line) -> LogProgress | None:
     text = line.text[:400]
     is_alone = bool(_ALONE.match(text))
-    if not text or (_NO_PROGRESS.search(text) and not is_alone):
+    if not text or line.is_warning or (_NO_PROGRESS.search(text) and not is_alone):
         return None
     is_nan = bool(_NAN.search(text))
     is_finite = not is_nan and bool(_FINITE.search(text))
