@@ -303,6 +303,8 @@ def test_an_error_after_which_a_program_told_much_more_was_caught() -> None:
     assert cause(f"{LOOP}{FAILED}{served}") == "unknown"
     assert cause(f"{LOOP}{FAILED}{served[:200]}") == "user_code_error"
     assert cause(f"{LOOP}{FAILED}{served}{FAILED}") == "user_code_error"
+    packages = "".join(f"package_{n}{'==' if n % 2 else '   '}1.{n}.0\n" for n in range(140))
+    assert cause(f"{LOOP}{FAILED}\nPip packages:\n{packages}") == "user_code_error"
 
 
 EVALUATED = "INFO:tensorflow:Starting evaluation at 1\nINFO:tensorflow:Finished evaluation at 2\n"

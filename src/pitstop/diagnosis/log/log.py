@@ -42,6 +42,8 @@ _LONGEST_ANCHOR_BYTES = 4 * max(map(len, _ANCHORS))
 _SAMPLE_BYTES = 4096
 _MOSTLY = 0.3
 _FEWEST_AFTER_AN_ERROR = 60
+_INSTALLED = re.compile(r"[\w.-]+(?:==| +)v?\d[\w.]*(?: .*)?$")
+"""A package and its version, of which a report about a failure lists many."""
 
 
 class Log(Frozen):
@@ -122,7 +124,9 @@ class Log(Frozen):
     def _told(self) -> list[int]:
         inside = self.inside_tracebacks
         return [
-            line.number for line in self.lines if line.text.strip() and line.number not in inside
+            line.number
+            for line in self.lines
+            if line.text.strip() and line.number not in inside and not _INSTALLED.match(line.text)
         ]
 
     def _ran_again_after(self, number: int) -> bool:
