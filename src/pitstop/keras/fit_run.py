@@ -22,6 +22,7 @@ from pitstop.keras import (
     callback_nodes,
     data_spec,
     fit_capture,
+    library_step,
     open_files,
     step_numbers,
     stop_training,
@@ -357,7 +358,10 @@ class FitRun:
         self._stepping = True
         self.structure.as_begun(saved.state["fit"]["structure"])
         self.traced.expect(saved.state["fit"].get("inputs", {}))
-        batches = self.input.throwaway(saved, fixed_batch_size(self.model))
+        rows = fixed_batch_size(self.model)
+        if self.session.settings.batch_parts == 1:
+            library_step.run_once(self.model, lambda: self.input.made_up(rows))
+        batches = self.input.throwaway(saved, rows)
         failed: tf.errors.OpError | None = None
         try:
             self.model.train_function(batches)

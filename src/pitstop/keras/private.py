@@ -174,7 +174,7 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     source = model._eval_epoch_iterator
     left = source._current_iterator
     # Under a strategy, `_maybe_symbolic_build` reads a batch of an iterator of its own.
-    builds = model._distribute_strategy is not None
+    builds = is_distributed(model)
     return left, 1 + int(builds) + int(left is not None and source._steps_seen == 0)
 
 
@@ -321,6 +321,10 @@ def own_part_of_step(model: Any) -> str:
     kind = type(model)
     own = (each for each in methods if getattr(kind, each) is not getattr(methods[each], each))
     return next(own, "")
+
+
+def is_distributed(model: Any) -> bool:
+    return model._distribute_strategy is not None
 
 
 def has_masked_outputs(model: Any) -> bool:

@@ -158,6 +158,15 @@ class TrainingInput:
 
     # -- bringing it back --------------------------------------------------------
 
+    @property
+    def _spec(self) -> Any:
+        shapes = getattr(self._source.data_adapter, "shapes", ())
+        return _with_shapes(drawn_inputs.spec_of_one_replica(self._source._get_iterator()), shapes)
+
+    def made_up(self, rows: int) -> Any:
+        """A batch of zeros; see `_made_up`."""
+        return _made_up(self._spec, rows)
+
     def throwaway(self, saved: SavedState, rows: int) -> Any:
         """An iterator for a step whose result is not used; `rows`: batch size where it is open.
 
@@ -171,9 +180,7 @@ class TrainingInput:
         is_own = described["replay"] or described["skips"]
         if not (is_own or self._shuffles.found or any(pipeline.late_shuffles(self.dataset))):
             return self._first_iterator().iterator
-        read = self._source._get_iterator()
-        shapes = getattr(self._source.data_adapter, "shapes", ())
-        spec = _with_shapes(drawn_inputs.spec_of_one_replica(read), shapes)
+        read, spec = self._source._get_iterator(), self._spec
         # A call may run several steps. TensorFlow makes other steps for an input without end.
         is_endless = int(self.dataset.cardinality()) == tf.data.INFINITE_CARDINALITY
         made_up = tf.data.Dataset.from_tensors(_made_up(spec, rows))
