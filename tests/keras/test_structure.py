@@ -204,3 +204,31 @@ def test_another_activation_is_named_and_refused() -> None:
     assert "activation" in followed.unverified[0]
     with pytest.raises(ResumeRefused, match="activation"):
         trained()[1].restore(followed.capture())
+
+
+def test_flags_of_the_fit_that_traced_the_step_are_those_of_a_later_one() -> None:
+    model, first = trained()
+    assert first.capture() == {}
+    traced_with = flags_of(model)
+    freeze(model)
+    later = Structure(model)
+    later.begin()
+    later.look()
+    assert later.capture()["begun"] == traced_with
+    assert later.unverified == [
+        "trainable flags that changed without make_train_function(force=True)"
+    ]
+    other, _ = trained()
+    freeze(other)
+    resumed = Structure(other)
+    assert resumed.begins_otherwise(later.capture())
+    resumed.as_begun(later.capture())
+    assert flags_of(other) == traced_with
+
+
+def test_flags_of_a_step_that_a_compile_has_left_behind_are_forgotten() -> None:
+    model, _ = trained()
+    freeze(model)
+    model.compile("sgd", "mse")
+    later = _behind_a_step(model)
+    assert (later.capture(), later.unverified) == ({}, [])

@@ -352,11 +352,13 @@ class FitRun:
         A real step on the iterator that is restored afterwards. An input that is replayed must not
         be touched: a made-up batch does there; a model that fails on it was traced by then.
         """
-        if not REGISTRY.missing(saved, self.path_of):
+        structure = saved.state["fit"]["structure"]
+        is_complete = not REGISTRY.missing(saved, self.path_of)
+        if is_complete and not self.structure.begins_otherwise(structure):
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
-        self.structure.as_begun(saved.state["fit"]["structure"])
+        self.structure.as_begun(structure)
         self.traced.expect(saved.state["fit"].get("inputs", {}))
         rows = fixed_batch_size(self.model)
         if self.session.settings.batch_parts == 1:

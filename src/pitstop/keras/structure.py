@@ -8,6 +8,7 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pitstop.errors import ResumeRefused
 from pitstop.keras.common_private import layers_of
@@ -25,17 +26,21 @@ _LOOKS_UNTIL_BUILT = 2
 _SET_BY_KERAS = ("built",)
 
 
+_TRACED_WITH: WeakKeyDictionary[Any, Flags] = WeakKeyDictionary()
+"""By training step, which a later `fit` takes over without looking at the flags again."""
+
+
 class Structure:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._private = private_of(model)
         self._parts = self._private.compiled_parts(model)
-        self._first = self._traced = _held(model)
         # One that an earlier `fit` has left is kept by this one, unless it is made anew.
         self._function: Any = model.train_function
         self._is_traced = self._function is not None
+        self._begun: Flags = dict(_TRACED_WITH.get(self._function, {})) if self._is_traced else {}
+        self._first = self._traced = _held(model, self._begun)
         self._is_remade = False
-        self._begun: Flags = {}
         self._settings: list[Setting] = []
         self._traced_settings: list[Setting] = []
         self._is_tracing = False
@@ -44,6 +49,8 @@ class Structure:
     def begin(self) -> None:
         function = self._model.train_function
         self._is_traced = function is self._function
+        if not self._is_traced and self._begun:
+            self._begun, self._first = {}, _held(self._model)
         self._function = function
 
     def look(self) -> None:
@@ -54,6 +61,8 @@ class Structure:
         if is_new:
             self._function, self._is_traced = function, True
             self._traced = _held(self._model)
+            if not self._model.run_eagerly:
+                _TRACED_WITH[function] = flags_of(self._model)
         # A step that is traced builds layers, which may set some.
         if is_new or self._is_tracing:
             self._traced_settings, self._is_tracing = settings_of(self._model), is_new
@@ -94,9 +103,13 @@ class Structure:
             "settings": settings,
         }
 
+    def begins_otherwise(self, saved: Mapping[str, Any]) -> bool:
+        """Whether the first step was traced with other flags than there are now."""
+        return bool(saved) and saved["begun"] != flags_of(self._model)
+
     def as_begun(self, saved: Mapping[str, Any]) -> None:
         """Sets the flags with which the first step made its variables; `restore` comes later."""
-        if not saved or saved["begun"] == flags_of(self._model):
+        if not self.begins_otherwise(saved):
             return
         begun, now = saved["begun"], flags_of(self._model)
         # A model that its first step builds has no variables yet.
@@ -194,10 +207,15 @@ def set_flags(model: Any, flags: Flags) -> None:
                 each.trainable = flag
 
 
-def _held(model: Any) -> list[tuple[Any, bool]]:
+def _held(model: Any, flags: Flags | None = None) -> list[tuple[Any, bool]]:
+    """Layers and variables with these flags, or with those that they have."""
     # By object: a model that is built by its first step gets more of them.
-    layers, variables = _holders(model)
-    return [(each, bool(each.trainable)) for each in (*layers, *variables)]
+    given = (flags or flags_of(model)).values()
+    return [
+        pair
+        for held, each in zip(_holders(model), given, strict=True)
+        for pair in zip(held, each, strict=False)
+    ]
 
 
 def _holders(model: Any) -> tuple[list[Any], list[Any]]:
