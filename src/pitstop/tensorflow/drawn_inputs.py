@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary, WeakSet
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops, iterator_ops
 from tensorflow.python.distribute import input_lib, values
+from tensorflow.python.framework import config
 
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.tensorflow import pipeline, private, stage_functions
+from pitstop.tensorflow import pipeline, stage_functions
 
 NEEDED: tuple[tuple[Any, str], ...] = (
     (input_lib.DistributedIteratorBase, "get_next"),
@@ -24,6 +25,7 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (iterator_ops.OwnedIterator, "_next_internal"),
     (dataset_ops, "_VariantDataset"),
     (values.PerReplicaSpec, "_value_specs"),
+    (config, "is_op_determinism_enabled"),
 )
 """The private names that are used here, see `private.check`."""
 
@@ -182,7 +184,7 @@ def _disorder_of(dataset: Any) -> str:
 def _look_for_disorder(dataset: Any) -> str:
     if pipeline.leaves_order_open(dataset):
         return _DISORDER.format("a parallel stage may reorder it", "deterministic=False")
-    if private.deterministic_ops():
+    if config.is_op_determinism_enabled():
         return ""
     for each in stage_functions.stateful_stages(dataset):
         changing = sorted(each.random_ops | (each.ops & stage_functions.VARIABLE_WRITES))
