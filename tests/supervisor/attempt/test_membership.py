@@ -19,6 +19,7 @@ from pitstop.cluster.spec import Task
 from pitstop.events import (
     WAITS_FOR_OTHERS,
     Event,
+    ExceptionRaised,
     FitStarted,
     JsonValue,
     MemberEnded,
@@ -26,6 +27,7 @@ from pitstop.events import (
     MemberReleased,
     Notice,
     RoleTaken,
+    ScriptEnded,
     StopRequested,
     TrainingStalled,
 )
@@ -33,6 +35,7 @@ from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import CheckpointAnswer, Message, Refusal
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.attempt import membership
+from pitstop.supervisor.attempt.command import decide
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.control.requests import LeaderRequest, RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import CheckpointAsked, Occurrence, StopAsked
@@ -135,6 +138,22 @@ def test_a_chief_that_waits_for_a_lost_worker_is_ended(chief: Run, *, launched: 
         assert rest == [StopAsked(StopRequested("cluster", "now", reason=reason))]
     else:
         assert rest == [Trigger.HUNG]
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_a_chief_whose_script_has_ended_has_not_failed(chief: Run, *, raised: bool) -> None:
+    """TensorFlow waits for a lost server when its process ends."""
+    for event in (
+        *([ExceptionRaised("E", "", "", 0, "", "", "", "")] if raised else ()),
+        ScriptEnded(9),
+    ):
+        chief.resources.attempt_state = tell(chief.resources.attempt_state, event, 0.0)
+    chief.said = [MemberEnded("ps 1", "host", "failed", 137)]
+    notice, trigger = ended(chief.part(launched=True))
+    assert isinstance(notice, Notice)
+    state = tell(chief.resources.attempt_state, notice, 0.0)
+    assert (trigger, state.cut_short) == (Trigger.HUNG, not raised)
+    assert decide(state, signal.SIGKILL).exit_code == (137 if raised else 0)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = Fal
         completed = found.released.outcome == "completed"
         trigger = Trigger.ENDED_COMPLETED if completed else Trigger.ENDED_STOPPED
         return EndVerdict(trigger, found.released.exit_code)
-    if wait_status is None:
+    if wait_status is None or found.cut_short:
         wait_status = 0 if found.script_ended else _UNKNOWN_FAILURE
     code = os.waitstatus_to_exitcode(wait_status)
     by_itself = code == 0 and found.script_ended and not found.trainer_stopped

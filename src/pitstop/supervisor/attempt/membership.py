@@ -26,6 +26,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, Stop
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.records import notices
+from pitstop.supervisor.records.attempt_state import EXIT_CUT_SHORT
 
 _WORKERS_SECONDS = 10.0  # for the other members that train, before the leader saves
 _TURN_SECONDS = 0.1
@@ -163,6 +164,11 @@ class Membership:
             self._lost = replace(lost, at_seconds=now, step=progress.step)
         elif now - lost.at_seconds >= self._patience_seconds(lost, progress.step_seconds):
             self._lost = None
+            if self._resources.attempt_state.script_ended and not self._fails:
+                words = f"The script has ended, and its process waits for {lost.task}, which is"
+                yield events.Notice(EXIT_CUT_SHORT, f"{words} gone: ending it.")
+                yield Trigger.HUNG
+                return
             reason = f"{lost.task} is gone and the training cannot continue"
             code = _STORE_LOST if lost.stores else _WORKER_LOST
             yield events.Notice(code, f"{reason}: ending it.")

@@ -9,6 +9,8 @@ from pitstop.cluster.spec import EVALUATOR
 from pitstop.record import Frozen
 from pitstop.supervisor.records.history import BestEpoch, History, best_of, better
 
+EXIT_CUT_SHORT = "exit_cut_short"  # the code of a notice of `pitstop.supervisor.attempt.membership`
+
 
 class AttemptState(Frozen):
     """The facts that later decisions and the status need."""
@@ -17,6 +19,7 @@ class AttemptState(Frozen):
     stop_sources: frozenset[str] = frozenset()  # the sources that have asked for a stop
     bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None  # the first
     script_ended: bool = False
+    cut_short: bool = False  # its process was ended while it waited, after the script's end
     raised: bool = False  # an exception has ended the script; its process may still be there
     trainer_stopped: bool = False
     trains: bool = False  # a training has begun and not ended
@@ -130,7 +133,8 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.FitEnded: lambda _, __: {"trains": False, "over": True},
     events.FitRestored: lambda _, __: {"trains": False, "over": True},
     events.Notice: lambda event, state: {
-        "resume_refused": state.resume_refused or event.code == "resume_refused"
+        "cut_short": state.cut_short or event.code == EXIT_CUT_SHORT,
+        "resume_refused": state.resume_refused or event.code == "resume_refused",
     },
     events.LevelKnown: lambda event, state: {
         "level": event.level,
