@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from pitstop.engine.entropy import CLAIMS_FILE
 from pitstop.inject.warm_start import pause_share
 from tests.inject.test_site import PACKAGE, SITE
@@ -79,17 +77,25 @@ def test_it_ends_with_its_supervisor(tmp_path: Path) -> None:
         assert process.returncode == 1
 
 
-@pytest.mark.parametrize(
-    ("module", "runs"),
-    [(["numpy.no_such_module", "x"], False), (["numpy", "elsewhere/numpy.py"], True)],
-    ids=["one that cannot be imported", "one of another place"],
-)
-def test_what_it_cannot_import(tmp_path: Path, module: list[str], runs: bool) -> None:
-    modules = [module] if runs else [_numpy(), module]
+def test_a_module_of_another_place_is_left_alone(tmp_path: Path) -> None:
+    with _spare(tmp_path, [["numpy", "elsewhere/numpy.py"]]) as (process, supervisor):
+        assert supervisor.recv(1)
+        supervisor.sendall(b".")
+        assert process.communicate(timeout=60)[0] == "__main__ ['word'] False\n"
+
+
+def test_one_that_cannot_import_a_module_begins_anew(tmp_path: Path) -> None:
+    modules = [_numpy(), ["numpy.no_such_module", "x"]]
     with _spare(tmp_path, modules) as (process, supervisor):
-        assert bool(supervisor.recv(1)) is runs
-        if runs:
-            supervisor.sendall(b".")
-            assert process.communicate(timeout=60)[0] == "__main__ ['word'] False\n"
-        else:
-            assert process.wait(60) == 1
+        supervisor.sendall(b".")
+        assert process.communicate(timeout=60)[0] == "__main__ ['word'] False\n"
+        assert process.returncode == 0
+        assert supervisor.recv(1) == b""
+
+
+def test_one_that_is_needed_early_imports_the_rest(tmp_path: Path) -> None:
+    with _spare(tmp_path, [_numpy()]) as (process, supervisor):
+        supervisor.sendall(b".")
+        supervisor.close()
+        assert process.communicate(timeout=60)[0] == "__main__ ['word'] True\n"
+        assert process.returncode == 0

@@ -56,20 +56,29 @@ def _run(folder: Path, *options: str, prepares: str = "", epochs: str = _EPOCHS)
     return KerasRun(folder, str(script), ("3", epochs), words, _ENTROPY)
 
 
+def _spare_pids(run: KerasRun, trainer_pid: int) -> list[int]:
+    found = [each for each in run.processes() if each.cmdline()[1:2] == [run.script]]
+    return [each.pid for each in found if each.pid != trainer_pid]
+
+
 @pytest.mark.timeout(300)
-def test_it_trains_on_to_the_same_bits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_ready", [True, False], ids=["ready", "not ready"])
+def test_it_trains_on_to_the_same_bits(tmp_path: Path, is_ready: bool) -> None:
     whole = _run(tmp_path / "whole").attempt()
     assert whole.returncode == 0, whole.stderr
-    run = _run(tmp_path / "parts", "--spare")
+    run = _run(tmp_path / "parts", *(["--spare"] if is_ready else []))
     slow = tmp_path / "parts" / "slow"
     slow.touch()
     started = run.start()
-    [ready] = until(lambda: run.events(SpareReady, 1))
+    if is_ready:
+        until(lambda: run.events(SpareReady, 1))
     run.until_training(20)
-    os.kill(run.status()["pid"], signal.SIGKILL)
+    trainer_pid = run.status()["pid"]
+    [spare_pid] = until(lambda: _spare_pids(run, trainer_pid))
+    os.kill(trainer_pid, signal.SIGKILL)
     until(lambda: run.events(Restored, 2))
     second = run.last(AttemptStarted, 2)
-    assert (second.prepared, second.trainer_pid) == (True, ready.pid)
+    assert (second.prepared, second.trainer_pid) == (True, spare_pid)
     slow.unlink()
     ended = finish(started)
     assert ended.returncode == 0, ended.stderr

@@ -65,6 +65,18 @@ def test_one_that_is_ready_is_taken(spare: Spare, plan: SparePlan) -> None:
         os.close(sink)
 
 
+def test_one_that_is_not_ready_is_taken(spare: Spare, plan: SparePlan) -> None:
+    list(spare.look(plan, time.monotonic()))
+    pid = spare.pid
+    output = spare.take(plan.environment, plan.fingerprint)
+    assert output
+    assert spare.release() == pid
+    assert os.waitpid(pid, 0)[0] == pid
+    for _, source, sink in output:
+        os.close(source)
+        os.close(sink)
+
+
 def test_one_that_died_behind_its_word_is_not_taken(spare: Spare, plan: SparePlan) -> None:
     _until_ready(spare, plan)
     os.kill(spare.pid, signal.SIGKILL)

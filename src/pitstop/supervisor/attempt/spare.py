@@ -104,12 +104,14 @@ class Spare:
     def take(
         self, environment: Mapping[str, str], fingerprint: Mapping[str, JsonValue]
     ) -> tuple[ChannelEnds, ...]:
-        """The output of the spare process if it can be this attempt's trainer; else empty."""
+        """The output of the spare process if it can be this attempt's trainer; else empty.
+
+        It need not be ready: it has a part of the imports done, and does the rest at once.
+        """
         found = self._started
         fits = (
             found is not None
             and (found.plan.environment, found.plan.fingerprint) == (environment, fingerprint)
-            and (self._is_ready or found.says_ready())
             and found.lives()
         )
         if not fits:
