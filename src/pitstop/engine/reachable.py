@@ -34,6 +34,7 @@ _MOST_ITEMS = 256
 CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _MOST_KINDS = 4096
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
+_STORE_ATTR = dis.opmap["STORE_ATTR"]
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
@@ -377,8 +378,18 @@ def names_in(code: types.CodeType) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def stored_in(code: types.CodeType) -> frozenset[str]:
     """The names of attributes that the code sets."""
-    lines = (line for each in codes_in(code) for line in dis.get_instructions(each))
-    return frozenset(line.argval for line in lines if line.opname == "STORE_ATTR")
+    return frozenset(name for each in codes_in(code) for name in attributes_set_by(each))
+
+
+def attributes_set_by(code: types.CodeType) -> Iterator[str]:
+    """As `dis` would tell, in a tenth of the time; those of functions in it are left out."""
+    high = 0
+    operations = code.co_code
+    for operation, low in zip(operations[::2], operations[1::2], strict=True):
+        argument = high | low
+        if operation == _STORE_ATTR:
+            yield code.co_names[argument]
+        high = argument << 8 if operation == dis.EXTENDED_ARG else 0
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

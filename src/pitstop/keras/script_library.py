@@ -1,6 +1,5 @@
 """What objects of Keras and TensorFlow have to do with the Python state of a script."""
 
-import dis
 import functools
 import inspect
 import types
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.reachable import attributes_set_by
 from pitstop.engine.script_state import holder
 from pitstop.keras import tensorboard
 from pitstop.keras.packages import SOURCES, kinds
@@ -150,9 +150,6 @@ def _bases_in_libraries(kind: type) -> list[type]:
     return [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
 
 
-_STORE_ATTR = dis.opmap["STORE_ATTR"]
-
-
 @functools.lru_cache(maxsize=1024)
 def _settings_of(kind: type) -> frozenset[str]:
     bases = _bases_in_libraries(kind)
@@ -168,11 +165,5 @@ def _names_set_in(base: type, but: str = "") -> frozenset[str]:
     # Down to the library's own code: methods are wrapped, by Keras and by hooks.
     called = (each for member in members for each in holder.called_for(member))
     codes = [getattr(inspect.unwrap(each), "__code__", None) for each in called]
-    return frozenset(
-        str(each.argval)
-        for code in codes
-        # To disassemble takes long, and few methods set an attribute.
-        if code is not None and _STORE_ATTR in code.co_code[::2]
-        for each in dis.get_instructions(code)
-        if each.opcode == _STORE_ATTR
-    )
+    set_by = (attributes_set_by(code) for code in codes if code is not None)
+    return frozenset().union(*set_by)
