@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pitstop.engine import outside
+from pitstop.engine.hooking import hook
 from pitstop.keras import library_step
 from pitstop.tensorflow import private
 
@@ -122,3 +125,13 @@ def test_a_batch_that_the_model_cannot_take_is_left_to_the_traced_step() -> None
     model = _model(keras.layers.Dense(3))
     library_step.run_once(model, lambda: (tf.zeros((1, 9)), tf.zeros((1, 1))))
     assert _traced(model).experimental_get_tracing_count() == 2
+
+
+def test_functions_that_run_code_of_pitstop_are_those_of_the_library() -> None:
+    model = _model(keras.layers.Dense(3))
+    functions = types.SimpleNamespace(mean=keras.ops.mean)
+    hook(functions, "mean", outside.OUTSIDE.drawn)
+    model.calls = functions.mean
+    before = len(_state(model))
+    library_step.run_once(model, _batch)
+    assert len(_state(model)) > before

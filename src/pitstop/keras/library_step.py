@@ -19,6 +19,7 @@ from pitstop.keras.common_private import compiled_with
 from pitstop.keras.packages import KERAS_3, kinds, package_of, private_of
 
 _LIBRARIES = frozenset({"keras", "tensorflow", "numpy", *sys.stdlib_module_names})
+_OWN = "pitstop"  # which runs in the place of functions of Keras
 _PLAIN = (str, bytes, int, float, complex, type(None))
 _TENSORS = (tf.Variable, tf.Tensor, tf.TypeSpec, tf.DType, tf.TensorShape, np.ndarray, np.generic)
 _MOST_OBJECTS = 50_000
@@ -52,7 +53,10 @@ def _leads_to_libraries(waiting: list[Any]) -> bool:
             continue
         seen[id(value)] = value
         code = value if issubclass(kind, types.FunctionType | type) else kind
-        if code.__module__.partition(".")[0] not in _LIBRARIES or len(seen) > _MOST_OBJECTS:
+        library = code.__module__.partition(".")[0]
+        if library == _OWN:
+            continue
+        if library not in _LIBRARIES or len(seen) > _MOST_OBJECTS:
             return False
         waiting += _held_by(value)
     return True
