@@ -7,7 +7,6 @@ Libraries are opened only where they are asked for.
 from __future__ import annotations
 
 import csv
-import dis
 import functools
 import gc
 import importlib.machinery
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.code_names import codes_in, names_in
 from pitstop.engine.witness import is_user_file
 
 _MOST_OBJECTS = 20_000
@@ -34,7 +34,6 @@ _MOST_ITEMS = 256
 CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _MOST_KINDS = 4096
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
-_STORE_ATTR = dis.opmap["STORE_ATTR"]
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
@@ -361,40 +360,3 @@ def _is_user_module(name: str, module: types.ModuleType) -> bool:
     if not is_users:
         _LIBRARIES[name] = module
     return is_users
-
-
-_BY_TEXT = frozenset({"__import__", "getattr", "import_module", "modules", "setattr", "vars"})
-
-
-@functools.lru_cache(maxsize=4096)
-def names_in(code: types.CodeType) -> frozenset[str]:
-    codes = list(codes_in(code))
-    names = frozenset(name for each in codes for name in each.co_names)
-    if not names & _BY_TEXT:
-        return names
-    return names | {text for each in codes for text in each.co_consts if isinstance(text, str)}
-
-
-@functools.lru_cache(maxsize=4096)
-def stored_in(code: types.CodeType) -> frozenset[str]:
-    """The names of attributes that the code sets."""
-    return frozenset(name for each in codes_in(code) for name in attributes_set_by(each))
-
-
-def attributes_set_by(code: types.CodeType) -> Iterator[str]:
-    """As `dis` would tell, in a tenth of the time; those of functions in it are left out."""
-    high = 0
-    operations = code.co_code
-    for operation, low in zip(operations[::2], operations[1::2], strict=True):
-        argument = high | low
-        if operation == _STORE_ATTR:
-            yield code.co_names[argument]
-        high = argument << 8 if operation == dis.EXTENDED_ARG else 0
-
-
-def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code itself, and that of the functions in it."""
-    yield code
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from codes_in(inner)

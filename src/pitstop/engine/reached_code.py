@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pitstop.engine.code_names import codes_in, names_in
 from pitstop.engine.described import (
     code_digest,
     describe,
@@ -19,14 +20,7 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.engine.reachable import (
-    cells_of,
-    codes_in,
-    names_in,
-    names_of,
-    references,
-    user_modules,
-)
+from pitstop.engine.reachable import cells_of, names_of, references, user_modules
 from pitstop.engine.script_state.holder import called_for, fields_of, is_plain_object
 
 _MAIN = "__main__"

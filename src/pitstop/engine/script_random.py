@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
+from pitstop.engine.code_names import names_in
 from pitstop.engine.reachable import Opened
 from pitstop.engine.state_capture import Exactness, not_exact
 
@@ -247,7 +248,7 @@ def _draws_in_items(dataset: Any) -> bool:
         if not isinstance(function, types.FunctionType) or name in seen:
             continue
         seen.add(name)
-        names = reachable.names_in(function.__code__)
+        names = names_in(function.__code__)
         waiting += names
         if any(_is_off(own[each]) for each in names & own.keys()):
             # It may draw in another use of the class, such as the one that augments.

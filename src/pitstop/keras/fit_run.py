@@ -22,7 +22,7 @@ from pitstop.keras import (
     callback_nodes,
     data_spec,
     fit_capture,
-    library_step,
+    missing_variables,
     open_files,
     step_numbers,
     stop_training,
@@ -36,14 +36,14 @@ from pitstop.keras.read_ahead import READ_AHEAD
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import FitVitals, StepNumbers
 from pitstop.keras.structure import Structure
-from pitstop.keras.training_input import TrainingInput, fixed_batch_size
+from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import buffers
 from pitstop.tensorflow.event_files import EventFiles
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
-from pitstop.tensorflow.variables import REGISTRY, saved_variables
+from pitstop.tensorflow.variables import REGISTRY
 
 
 class FitRun:
@@ -72,7 +72,7 @@ class FitRun:
         self.logs: list[Any] = []  # files that the script writes to
         # the cut at the end of the epoch's steps, kept until the next ones begin
         self.held: StateCapture | None = None
-        self._stepping = False
+        self.stepping = False  # a training step runs, or is traced
         self.parts = FitLevel(session)  # how exact it is
         self.objects = FitObjects()  # those of the script that the training leads to
         self.structure = Structure(model)
@@ -172,7 +172,7 @@ class FitRun:
         return self.parts.with_parts([self.input.level, self.validation.level])
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
-        if self._stepping:
+        if self.stepping:
             self.traced.places[op_type] = where
 
     def note_level(self, unverified: list[str]) -> None:
@@ -224,7 +224,7 @@ class FitRun:
 
     @observing(spoils=True)
     def begin_steps(self) -> None:
-        self.held, self._stepping = None, True
+        self.held, self.stepping = None, True
         at = self.position
         at.has_returned = False
         self.session.beacon.write_phase(Phase.TRAIN if at.steps_this_attempt else Phase.FIRST_STEP)
@@ -260,7 +260,7 @@ class FitRun:
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
-        self._stepping = False
+        self.stepping = False
         if self.position.has_returned:
             # `stop_training` broke the loop, so `step_done` was not reached.
             self._count_steps()
@@ -347,45 +347,7 @@ class FitRun:
     # -- continuing ----------------------------------------------------------------
 
     def build_missing(self, saved: SavedState) -> None:
-        """Creates the variables that only the first training step creates, in their order.
-
-        A real step on the iterator that is restored afterwards. An input that is replayed must not
-        be touched: a made-up batch does there; a model that fails on it was traced by then.
-        """
-        structure = saved.state["fit"]["structure"]
-        is_complete = not REGISTRY.missing(saved, self.path_of)
-        if is_complete and not self.structure.begins_otherwise(structure):
-            return
-        # This traces the training step: its random ops are looked at here.
-        self._stepping = True
-        self.structure.as_begun(structure)
-        self.traced.expect(saved.state["fit"].get("inputs", {}))
-        rows = fixed_batch_size(self.model)
-        if self.session.settings.batch_parts == 1:
-            library_step.run_once(self.model, lambda: self.input.made_up(rows))
-        batches = self.input.throwaway(saved, rows)
-        failed: tf.errors.OpError | None = None
-        try:
-            self.model.train_function(batches)
-        except tf.errors.OpError as error:
-            failed = error
-        self._stepping = False
-        # The step has given metrics to the model.
-        self.path_of = VariablePaths(self.model)
-        self._build_optimizer(saved)
-        if failed is not None and REGISTRY.missing(saved, self.path_of):
-            raise failed
-
-    def _build_optimizer(self, saved: SavedState) -> None:
-        """Of a step that does not always call it, because it accumulates gradients."""
-        optimizer = self.model.optimizer
-        prefix = f"{getattr(optimizer, 'name', '')}/"
-        needed = sum(each.path.startswith(prefix) for each in saved_variables(saved))
-        few = needed > len(self._private.optimizer_variables(optimizer))
-        # Another optimizer, which no `compile` knows, may have the same name.
-        if few and REGISTRY.missing(saved, self.path_of):
-            self._private.build_symbolically(self.model, self.epoch_iterator)
-            self.path_of = VariablePaths(self.model)
+        missing_variables.build(self, saved)
 
     def restore_position(self, saved: SavedState) -> None:
         fit, at, place = saved.state["fit"], self.position, saved.position

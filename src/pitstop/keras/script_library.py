@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.reachable import attributes_set_by
+from pitstop.engine.code_names import attributes_set_by
 from pitstop.engine.script_state import holder
 from pitstop.keras import tensorboard
 from pitstop.keras.packages import SOURCES, kinds

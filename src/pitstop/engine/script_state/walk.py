@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import python_state, reachable, script_random
+from pitstop.engine import code_names, python_state, reachable, script_random
 from pitstop.engine.reachable import Reference
 from pitstop.engine.script_state import fingerprint, holder, settings
 from pitstop.engine.script_state.frozen import OF_GRAPH, Function, Opaque, Record, Ref, Tensor
@@ -320,7 +320,7 @@ class Walk:
     def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
         if not self.own.has_code(code, scope):
             return
-        named, stored = reachable.names_in(code), reachable.stored_in(code)
+        named, stored = code_names.names_in(code), code_names.stored_in(code)
         if named & settings.SETTERS:
             yield "process", settings.SETTINGS
         self._note_globals(self.own.module_of(code.co_filename, scope), named, stored)
