@@ -62,7 +62,8 @@ class GangLeader:
         self._doubt: messages.LevelReport | None = None
         self._told_at_seconds: float | None = None
         self._proposals = 0
-        self._repeats = 0  # of the last orders to all
+        self._unanswered = 0  # how often orders were said again, and nobody has answered
+        self._awaited_before = 0  # how many had not answered when they were said last
 
     @property
     def stop_step(self) -> int | None:
@@ -112,8 +113,8 @@ class GangLeader:
 
     def _say(self, following: tuple[StopAgreement, stop_agreement.Orders]) -> Orders:
         self._agreement, orders = following
-        if len(orders) > 1:
-            self._told_at_seconds, self._repeats = None, 0
+        if orders:
+            self._told_at_seconds, self._unanswered = None, 0
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
@@ -145,16 +146,20 @@ class GangLeader:
     def _repeated(self, now_seconds: float) -> stop_agreement.Orders:
         """The orders to members that have not answered for a while: a connection may be new.
 
-        Less and less often: on busy processors, thousands have not even heard of the last ones.
+        While nobody answers, less and less often: on busy processors, thousands have not even heard
+        of the last ones.
         """
         agreement = self._agreement
         if agreement is None or not agreement.awaited:
             return ()
         self._told_at_seconds = told_at = self._told_at_seconds or now_seconds
-        wait_seconds = max(_LEAST_REPEAT_SECONDS, agreement.awaited.bit_count() / _MOST_REPEATED)
-        if now_seconds - told_at < min(_REPEAT_SECONDS, wait_seconds * (1 << self._repeats)):
+        awaited = agreement.awaited.bit_count()
+        if awaited != self._awaited_before:
+            self._unanswered, self._awaited_before = 0, awaited
+        wait_seconds = max(_LEAST_REPEAT_SECONDS, awaited / _MOST_REPEATED)
+        if now_seconds - told_at < min(_REPEAT_SECONDS, wait_seconds * (1 << self._unanswered)):
             return ()
-        self._told_at_seconds, self._repeats = now_seconds, min(self._repeats + 1, 8)
+        self._told_at_seconds, self._unanswered = now_seconds, min(self._unanswered + 1, 8)
         return agreement.orders(agreement.awaited)
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
