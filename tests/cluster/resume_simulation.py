@@ -24,6 +24,7 @@ from tests.cluster.simulated_network import Conditions, SimulatedNetwork
 
 MOST_STEPS = 8
 START_SECONDS = 2.0  # of a trainer that has died
+PATIENCE_SECONDS = 10.0  # of TensorFlow with a trainer that others do not join
 READ_SECONDS = 0.02
 TICK_SECONDS = 0.01
 
@@ -114,6 +115,11 @@ class ResumeSimulation(SimulatedNetwork):
             self._tell(task, MemberDown(attempt, "its process returned 1"))
             self._begin_again(task)
 
+    def _trained_alone(self, task: Task, begun: GangReady) -> None:
+        """TensorFlow ends a trainer whose first step others do not enter."""
+        if self.together is None and self.members[task].begun == begun:
+            self._missed(task, begun.attempt)
+
     def _begin_again(self, task: Task) -> None:
         member = self.members[task]
         member.attempt, member.begun, member.said = member.attempt + 1, None, 0
@@ -131,5 +137,7 @@ class ResumeSimulation(SimulatedNetwork):
             case GangReady(attempt) if member.begun is None and attempt == member.attempt:
                 member.begun = order
                 self.begun.append((task, order))
+                alone = functools.partial(self._trained_alone, task, order)
+                self._post(self.now + PATIENCE_SECONDS, alone)
             case GangOver(gang) if member.begun is None or member.begun.gang == gang:
                 self._begin_again(task)

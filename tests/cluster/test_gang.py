@@ -135,7 +135,8 @@ def test_the_loss_of_a_member_ends_the_gang_and_another_one_follows() -> None:
     over = GangOver(gang, "worker 1", "its process was killed by SIGKILL")
     assert leader.hear(W1, MemberDown(1, over.reason)) == [(W0, over), (W1, over)]
     assert leader.hear(W0, MemberDown(1, "its process returned 1")) == [(W0, over)]
-    assert leader.hear(W0, Muster(1)) == []
+    # It may not have heard of the end, and would wait for ever.
+    assert leader.hear(W0, Muster(1)) == [(W0, over)]
     assert formed(leader, attempt=2) != gang
 
 

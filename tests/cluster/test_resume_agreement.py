@@ -177,6 +177,7 @@ def test_all_restore_one_state_that_each_holds(
     crash=st.booleans(),
 )
 @example(count=6, seed=220, loss=0.0, chance_of_damage=0.1, crash=True)
+@example(count=6, seed=2140, loss=0.1, chance_of_damage=0.0, crash=True)
 def test_all_begin_together_from_the_newest_whole_state_whatever_is_lost(
     count: int, seed: int, loss: float, chance_of_damage: float, crash: bool
 ) -> None:

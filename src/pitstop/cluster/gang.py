@@ -91,9 +91,14 @@ class GangLeader:
                 return self._doubted(task, reason)
             case messages.MemberDown(attempt, reason) if self._attempt_of(task) == attempt:
                 return self.lost(task, reason)
-            case messages.MemberDown(attempt) if self._ended.get(task) == attempt and self._over:
-                return [(task, self._over)]
+            case messages.MemberDown(attempt):
+                return self._over_again(task, attempt)
         return []
+
+    def _over_again(self, task: Task, attempt: int) -> Orders:
+        """To a member whose gang has ended: it may not have heard of it."""
+        over = self._over if self._ended.get(task) == attempt else None
+        return [(task, over)] if over is not None else []
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> Orders:
         return self._ask(reason, progress)
@@ -163,8 +168,10 @@ class GangLeader:
         return agreement.orders(agreement.awaited)
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
-        if task not in self._members or muster.attempt <= self._ended.get(task, 0):
+        if task not in self._members:
             return []
+        if muster.attempt <= self._ended.get(task, 0):
+            return self._over_again(task, muster.attempt)
         orders: Orders = []
         if self._resume.outcome is not None and self._attempt_of(task) != muster.attempt:
             orders = self.lost(task, "its training has started again")
