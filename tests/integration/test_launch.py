@@ -110,6 +110,16 @@ def test_the_stop_of_an_evaluator_ends_no_other_member(tmp_path: Path) -> None:
     assert launch.finish(started).returncode == 75
 
 
+def test_an_evaluator_does_not_outlive_a_leader_that_was_stopped(tmp_path: Path) -> None:
+    shape = ("--workers", 1, "--evaluator", "--linger", "1h")
+    started = _started(tmp_path, *shape, lasts=f"{ALL},evaluator 0")
+    launch.until(lambda: _all_begun(tmp_path, 2))
+    assert launch.call(tmp_path, "stop", "run/members/worker-0").returncode == 0
+    ended = launch.finish(started)
+    assert ended.returncode == 75, ended.stderr
+    assert not _processes(tmp_path)
+
+
 def test_a_stop_while_the_members_start_is_a_stop(tmp_path: Path) -> None:
     started = _started(tmp_path, "--workers", 2, lasts=ALL)
     launch.until(lambda: psutil.Process(started.pid).children())

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from pitstop import journal
-from pitstop.cluster.spec import ASSEMBLING, EVALUATOR
+from pitstop.cluster.spec import ASSEMBLING
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, Event, LeaderFound, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
@@ -189,7 +189,7 @@ class MemberProcess:
         was_stopped = states[-1:] == [State.STOPPED.value]
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
         followed = any(isinstance(each, LeaderFound) for each in happened)
-        evaluates = self.member.name.startswith(EVALUATOR)
+        evaluates = self.member.evaluates
         self.end = MemberEnd(
             code,
             failed=failed,

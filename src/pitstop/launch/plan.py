@@ -30,6 +30,10 @@ class Member(Frozen):
         return self.name.startswith(STORES)
 
     @property
+    def evaluates(self) -> bool:
+        return self.name.startswith(spec.EVALUATOR)
+
+    @property
     def prefix(self) -> str:
         return f"{self.name} | "
 

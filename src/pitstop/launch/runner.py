@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 
 from pitstop.cluster.spec import ASSEMBLING
-from pitstop.exit_codes import EXIT_COMPLETED
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.launch import member_process
 from pitstop.launch.plan import HOST, Member
 from pitstop.machine import own_process
@@ -79,6 +79,7 @@ class _Launcher:
         self._signals = signals
         self._began_seconds = time.time()
         self._dismiss_at = math.inf
+        self._evaluators_at = math.inf  # when evaluators are dismissed at the latest
         # Those who do this wait without end: for a member that has ended.
         self._ended_phases: set[str] = set()
         self._members: list[member_process.MemberProcess] = []
@@ -158,10 +159,17 @@ class _Launcher:
         elif end.alone and any(each.member.stores for each in self._members):
             # The chief waits for it without end, unless that was asked to stop as well.
             self._dismiss_at = min(self._dismiss_at, time.monotonic() + _ALONE_SECONDS)
+        elif end.leads and end.exit_code == EXIT_STOPPED:
+            # An evaluator that is no member, as Keras' own, would look for checkpoints without end.
+            self._evaluators_at = time.monotonic() + _ALONE_SECONDS
+            self._linger()
         elif end.leads or (member.member.stores and (end.failed or end.idle)):
             # Nobody can train without its variables; the leader may wait for it without end.
-            lingers_until = time.monotonic() + self._request.linger_seconds
-            self._dismiss_at = min(self._dismiss_at, lingers_until)
+            self._linger()
+
+    def _linger(self) -> None:
+        lingers_until = time.monotonic() + self._request.linger_seconds
+        self._dismiss_at = min(self._dismiss_at, lingers_until)
 
     def _dismiss(self) -> None:
         """Ends members that remain too long after the end of the leader, or of one that all need.
@@ -175,5 +183,10 @@ class _Launcher:
             suspended = is_over and is_suspended(each.pid)
             if suspended or over_seconds >= patience_seconds + _SAVE_SECONDS:
                 each.kill()
-            elif over_seconds >= 0 or (self._ended_phases and each.phase in self._ended_phases):
+            elif over_seconds >= 0 or self._waits_in_vain(each):
                 each.dismiss()
+
+    def _waits_in_vain(self, each: member_process.MemberProcess) -> bool:
+        if each.member.evaluates and time.monotonic() >= self._evaluators_at:
+            return True
+        return bool(self._ended_phases) and each.phase in self._ended_phases
