@@ -20,6 +20,7 @@ from pitstop.events import (
     WAITS_FOR_OTHERS,
     Event,
     ExceptionRaised,
+    ExitCalled,
     FitStarted,
     JsonValue,
     MemberEnded,
@@ -140,20 +141,27 @@ def test_a_chief_that_waits_for_a_lost_worker_is_ended(chief: Run, *, launched: 
         assert rest == [Trigger.HUNG]
 
 
-@pytest.mark.parametrize("raised", [False, True])
-def test_a_chief_whose_script_has_ended_has_not_failed(chief: Run, *, raised: bool) -> None:
+@pytest.mark.parametrize(
+    ("before", "fails"),
+    [
+        ([], False),
+        ([ExceptionRaised("E", "", "", 0, "", "", "", "")], True),
+        ([ExitCalled("sys.exit", "0", "", 0, "")], False),
+        ([ExitCalled("sys.exit", "3", "", 0, "")], True),
+    ],
+)
+def test_a_chief_whose_script_has_ended_has_not_failed(
+    chief: Run, before: list[Event], *, fails: bool
+) -> None:
     """TensorFlow waits for a lost server when its process ends."""
-    for event in (
-        *([ExceptionRaised("E", "", "", 0, "", "", "", "")] if raised else ()),
-        ScriptEnded(9),
-    ):
+    for event in (*before, ScriptEnded(9)):
         chief.resources.attempt_state = tell(chief.resources.attempt_state, event, 0.0)
     chief.said = [MemberEnded("ps 1", "host", "failed", 137)]
     notice, trigger = ended(chief.part(launched=True))
     assert isinstance(notice, Notice)
     state = tell(chief.resources.attempt_state, notice, 0.0)
-    assert (trigger, state.cut_short) == (Trigger.HUNG, not raised)
-    assert decide(state, signal.SIGKILL).exit_code == (137 if raised else 0)
+    assert (trigger, state.cut_short) == (Trigger.HUNG, not fails)
+    assert decide(state, signal.SIGKILL).exit_code == (137 if fails else 0)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,8 @@ class Membership:
             self._lost = replace(lost, at_seconds=now, step=progress.step)
         elif now - lost.at_seconds >= self._patience_seconds(lost, progress.step_seconds):
             self._lost = None
-            if self._resources.attempt_state.script_ended and not self._fails:
+            state = self._resources.attempt_state
+            if state.script_ended and state.exit_words == "0" and not self._fails:
                 words = f"The script has ended, and its process waits for {lost.task}, which is"
                 yield events.Notice(EXIT_CUT_SHORT, f"{words} gone: ending it.")
                 yield Trigger.HUNG

@@ -20,6 +20,7 @@ class AttemptState(Frozen):
     bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None  # the first
     script_ended: bool = False
     cut_short: bool = False  # its process was ended while it waited, after the script's end
+    exit_words: str = "0"  # what the script gave back when it asked to exit
     raised: bool = False  # an exception has ended the script; its process may still be there
     trainer_stopped: bool = False
     trains: bool = False  # a training has begun and not ended
@@ -122,7 +123,7 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.TrainerConnected: lambda _, __: {"script_ended": False, "raised": False},
     events.ScriptEnded: lambda _, __: {"script_ended": True},
     events.ExceptionRaised: lambda _, __: {"raised": True, "over": False},
-    events.ExitCalled: lambda _, __: {"over": False},
+    events.ExitCalled: lambda event, _: {"over": False, "exit_words": event.code},
     events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
     events.FitStarted: lambda event, _: {
         "trains": True,
