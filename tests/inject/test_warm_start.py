@@ -27,7 +27,7 @@ def _spare(
     ours, theirs = socket.socketpair()
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SITE), str(PACKAGE.parent)]),
+        "PYTHONPATH": os.pathsep.join([str(SITE), str(PACKAGE.parent), str(folder)]),
         "PITSTOP_SOCKET": str(folder / "nobody"),
         "PITSTOP_ENTROPY": "5eed",
         "PITSTOP_STACKS": str(folder / "attempt" / "stacks.txt"),
@@ -37,7 +37,7 @@ def _spare(
     with ours, theirs:
         fds = [theirs.fileno()]
         process = subprocess.Popen(
-            words, env=environment, pass_fds=fds, stdout=subprocess.PIPE, text=True
+            words, env=environment, pass_fds=fds, stdout=subprocess.PIPE, text=True, cwd=folder
         )
         theirs.close()
         with process:
@@ -75,6 +75,16 @@ def test_it_ends_with_its_supervisor(tmp_path: Path) -> None:
         supervisor.close()
         assert process.communicate(timeout=60)[0] == ""
         assert process.returncode == 1
+
+
+def test_it_ends_with_its_supervisor_while_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "later.py").write_text("from pathlib import Path; Path('imported').touch()\n")
+    modules = [_numpy(), ["later", str(tmp_path / "later.py")]]
+    with _spare(tmp_path, modules) as (process, supervisor):
+        supervisor.close()
+        assert process.communicate(timeout=60)[0] == ""
+        assert process.returncode == 1
+    assert not (tmp_path / "imported").exists()
 
 
 def test_a_module_of_another_place_is_left_alone(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class _Pauses(importlib.abc.MetaPathFinder):
         idle_seconds, began_seconds = _idle_seconds(), time.monotonic()
         readable, _, _ = select.select([self._supervisor], [], [], seconds)
         self._is_needed = bool(readable)
+        if readable and not self._supervisor.recv(1, socket.MSG_PEEK):
+            os._exit(1)  # The supervisor has ended.
         passed_seconds = time.monotonic() - began_seconds
         if passed_seconds >= _SHORTEST_LOOK_SECONDS:
             idle_processors = (_idle_seconds() - idle_seconds) / passed_seconds
