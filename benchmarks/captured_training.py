@@ -32,9 +32,9 @@ OFTEN = Settings(every_steps=25)
 def timed(function: Callable[..., Any], milliseconds: list[float]) -> Callable[..., Any]:
     """The function, with what each of its calls took."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
         started = time.perf_counter()
-        result = function(*args)
+        result = function(*args, **options)
         milliseconds.append((time.perf_counter() - started) * 1e3)
         return result
 
