@@ -109,17 +109,13 @@ def test_one_that_has_come_back_was_not(network: PlayedNetwork) -> None:
     assert over(leader).task == "worker 1"
 
 
-def test_who_fails_beside_a_suspended_trainer_has_failed_for_it(network: PlayedNetwork) -> None:
+@pytest.mark.parametrize("beat", [Beat("running", "suspended", 3), Beat("suspended", "train", 3)])
+def test_who_fails_beside_a_suspended_member_has_failed_for_it(
+    network: PlayedNetwork, beat: Beat
+) -> None:
+    """Its trainer, or its whole run."""
     leader = formed(network)
-    network.coming.append(Heard(TASKS[2], Beat("running", "suspended", 3)))
-    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
-    leader.heard()
-    assert (over(leader).task, over(leader).reason) == ("worker 2", "its process was suspended")
-
-
-def test_who_fails_beside_a_suspended_run_has_failed_for_it(network: PlayedNetwork) -> None:
-    leader = formed(network)
-    network.coming.append(Heard(TASKS[2], Beat("suspended", "train", 3)))
+    network.coming.append(Heard(TASKS[2], beat))
     network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
     leader.heard()
     assert (over(leader).task, over(leader).reason) == ("worker 2", "its process was suspended")

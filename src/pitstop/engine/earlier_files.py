@@ -144,7 +144,7 @@ class EarlierFiles:
         is_noted = is_by_script or (REWRITTEN.trains and file_access.is_opened_by_script(frame))
         if is_noted and flags & APPENDING != APPENDING:
             REWRITTEN.note(path)
-            if not os.path.lexists(path):
+            if self._doubt is not None and not os.path.lexists(path):
                 self._makes(path, lambda each: self.is_left(each, self._since_seconds))
         elif path.endswith(WEIGHTS):
             REWRITTEN.note_weights(path)

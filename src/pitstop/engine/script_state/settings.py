@@ -15,6 +15,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from pitstop.engine import reachable
+
 SETTERS = frozenset(
     {
         *("setLevel", "disable", "disabled", "propagate", "addHandler", "removeHandler"),
@@ -33,8 +35,7 @@ SETTERS = frozenset(
 
 
 def _loggers() -> list[logging.Logger]:
-    known = dict(logging.root.manager.loggerDict).items()
-    return [logging.root, *(each for _, each in sorted(known) if isinstance(each, logging.Logger))]
+    return [each for _, each in sorted(reachable.loggers()) if isinstance(each, logging.Logger)]
 
 
 def _levels() -> tuple[Any, ...]:
