@@ -81,6 +81,26 @@ def test_data_is_digested_unless_hidden_state_makes_it() -> None:
     assert not digested(lambda each: tf.cast(table.lookup(tf.cast(each, tf.int64)), tf.float32))
 
 
+class Rows(keras.utils.PyDataset):
+    """Holds what the test gives it."""
+
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+
+def test_a_sequence_is_digested_where_it_holds_nothing_but_data() -> None:
+    def digested(held: Any) -> bool:
+        return is_digested({"x": Rows(held)})
+
+    assert digested(np.arange(3))
+    assert digested([1, 2])
+    # What a generator draws next, what a file holds, or what a function returns is not data.
+    assert not digested(np.random.default_rng(1))
+    assert not digested("/data/rows.npy")
+    assert not digested(lambda: 1)
+
+
 def test_the_state_that_a_pipeline_draws_from_is_read() -> None:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")

@@ -19,6 +19,7 @@ from pitstop.engine.described import (
     describe,
     digest_of,
     digest_of_text,
+    is_plain,
     is_reproducible,
     plain_attributes,
 )
@@ -26,7 +27,7 @@ from pitstop.engine.identity import Identity
 from pitstop.engine.reached_code import digest_of_reached, digests_of_code
 from pitstop.keras import fit_call, fit_level
 from pitstop.keras.common_private import compiled_with, layers_of
-from pitstop.keras.packages import kinds, private_of
+from pitstop.keras.packages import SEQUENCES, kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import pipeline, randomness, stage_functions, stages
 from pitstop.tensorflow.strategies import local_values
@@ -361,5 +362,8 @@ def _is_digested(value: Any) -> bool:
         return all(map(_is_digested, value))
     if isinstance(value, tf.data.Dataset):
         return all(map(fit_level.is_in_variables, stage_functions.stateful_stages(value)))
+    if isinstance(value, kinds(*SEQUENCES)):
+        # `reached_by` has its code, `_data` what it holds.
+        return all(is_plain(each) and is_reproducible(each) for each in vars(value).values())
     plain = (type(None), int, float, str, np.ndarray, np.generic, tf.Tensor, tf.Variable)
     return isinstance(value, plain) or hasattr(value, "to_numpy")

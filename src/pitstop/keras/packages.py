@@ -10,6 +10,7 @@ from typing import Any
 KERAS_3, KERAS_2 = "keras", "tf_keras"
 _PRIVATE = {KERAS_3: "pitstop.keras.private", KERAS_2: "pitstop.keras.legacy_private"}
 _HOOKS = {KERAS_3: "pitstop.keras.hooks", KERAS_2: "pitstop.keras.legacy_hooks"}
+SEQUENCES = ("utils.PyDataset", "utils.Sequence")
 SOURCES = (f"{KERAS_3}.", f"{KERAS_2}.")  # what the names of Keras' own modules begin with
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from pitstop.engine.code_names import attributes_set_by
 from pitstop.engine.script_state import holder
 from pitstop.keras import tensorboard
-from pitstop.keras.packages import SOURCES, kinds
+from pitstop.keras.packages import SEQUENCES, SOURCES, kinds
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
 from pitstop.tensorflow.randomness import is_part_of_an_input
@@ -21,7 +21,6 @@ _LIBRARIES = (*SOURCES, "tensorflow.")
 _VARIABLES = ("Variable", "random.SeedGenerator")
 _OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
 _LAYERS_AND_OPTIMIZERS = ("layers.Layer", *_OPTIMIZERS)
-_READERS = ("utils.PyDataset", "utils.Sequence")
 _WITHOUT_CODE = (
     *_VARIABLES,
     "KerasTensor",
@@ -57,7 +56,7 @@ class KerasLibrary:
     set_by_callbacks = frozenset({"history"})  # Keras' list of callbacks sets it on a model
 
     def is_opened(self, kind: type) -> bool:
-        return issubclass(kind, kinds("callbacks.Callback", *_READERS))
+        return issubclass(kind, kinds("callbacks.Callback", *SEQUENCES))
 
     def is_followed(self, kind: type) -> bool:
         if issubclass(
@@ -93,8 +92,8 @@ class KerasLibrary:
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
             own = map(_names_set_in, kinds("callbacks.Callback"))
             return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
-        if issubclass(kind, kinds(*_READERS)):
-            return frozenset().union(*map(_names_set_in, kinds(*_READERS)))
+        if issubclass(kind, kinds(*SEQUENCES)):
+            return frozenset().union(*map(_names_set_in, kinds(*SEQUENCES)))
         names = names_set_by_libraries(kind)
         if issubclass(kind, kinds(*_OPTIMIZERS)):
             # What only a constructor is given and sets, such as `momentum`, a callback may change.
@@ -102,7 +101,7 @@ class KerasLibrary:
         return names | self.set_by_callbacks if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
-        is_reader = issubclass(kind, kinds(*_READERS))
+        is_reader = issubclass(kind, kinds(*SEQUENCES))
         return self.own_names(kind) if is_reader else names_set_by_libraries(kind)
 
     def is_asked(self, owner: Any, value: Any) -> bool:

@@ -18,7 +18,7 @@ from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, PYTHON_OPS, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
-from pitstop.keras.packages import kinds
+from pitstop.keras.packages import SEQUENCES, kinds
 from pitstop.tensorflow import buffers, pipeline, randomness
 from pitstop.tensorflow.stage_functions import stateful_stages
 
@@ -31,7 +31,6 @@ _DRAWN_AHEAD = not_exact(
     "validation uses: not repeatable even without an interruption; put take() before prefetch() "
     "and before parallel stages, or give the code a random generator with a seed for each element"
 )
-_READ_FOR_THEIR_FORM = ("utils.PyDataset", "utils.Sequence")
 _STREAMS = frozenset({"python", "numpy"})
 _SPLIT = ("x", "y", "sample_weight")
 VALIDATION_TENSOR = "validation/iterator"
@@ -107,7 +106,7 @@ class ValidationInput:
 
     @property
     def _is_read_for_its_form(self) -> bool:
-        return isinstance(self.data, kinds(*_READ_FOR_THEIR_FORM))
+        return isinstance(self.data, kinds(*SEQUENCES))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         described = {"created": self._created}
