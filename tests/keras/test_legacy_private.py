@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow.naming import Naming
+from pitstop.keras import common_private
+from pitstop.tensorflow.naming import Naming, path_of
 
 tf_keras = pytest.importorskip("tf_keras")
 legacy_private = pytest.importorskip("pitstop.keras.legacy_private")
@@ -67,9 +68,9 @@ def test_a_schedule_of_the_script_is_not_run() -> None:
 
 def test_a_model_that_its_first_batch_builds_has_no_variables_yet() -> None:
     model = compiled("sgd", built=False)
-    assert legacy_private.built_variables(model) == []
+    assert common_private.built_variables(model) == []
     model.fit(ROWS, ROWS[:, :1], verbose=0)
-    names = [legacy_private.own_name_of(each) for each in legacy_private.built_variables(model)]
+    names = [path_of(each).rpartition("/")[2] for each in common_private.built_variables(model)]
     assert names == ["kernel", "bias"]
 
 
@@ -78,16 +79,16 @@ def test_a_model_that_cannot_be_called_is_left_as_it_is() -> None:
     model, source = type("Gan", (tf_keras.Model,), {})(), legacy_private.DataHandler(ROWS)
     model.network = tf_keras.Sequential([tf_keras.Input((2,)), tf_keras.layers.Dense(1)])
     model.compile("rmsprop")
-    before = len(legacy_private.optimizer_variables(model.optimizer))
+    before = len(common_private.optimizer_variables(model.optimizer))
     legacy_private.build_symbolically(model, SimpleNamespace(_get_iterator=lambda: source._dataset))
-    assert len(legacy_private.optimizer_variables(model.optimizer)) == before
+    assert len(common_private.optimizer_variables(model.optimizer)) == before
 
 
 @pytest.mark.parametrize("family", [tf_keras.optimizers, tf_keras.optimizers.legacy])
 def test_the_variables_of_an_optimizer_are_those_of_the_model_too(family: Any) -> None:
     model = compiled(family.Adam())
     model.fit(ROWS, ROWS[:, :1], verbose=0)
-    found = {id(each) for each in legacy_private.model_variables(model)}
+    found = {id(each) for each in common_private.model_variables(model)}
     assert {id(each) for each in model.optimizer.variables()} <= found
 
 

@@ -8,11 +8,13 @@ from pitstop.engine import path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.keras import stop_training
+from pitstop.keras.common_private import model_variables
 from pitstop.keras.instrumentation import of_process
-from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported, private_of
+from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow.devices import computed_with
+from pitstop.tensorflow.naming import value_of
 from pitstop.tensorflow.variables import REGISTRY
 
 if TYPE_CHECKING:
@@ -69,8 +71,7 @@ class Callback(_Callback):
 
     def set_model(self, model: Any) -> None:
         super().set_model(model)
-        names = private_of(model)
-        REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
+        REGISTRY.adopt(map(value_of, model_variables(model)))
 
 
 def _attach(request: CompanionRequest) -> None:

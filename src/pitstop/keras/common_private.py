@@ -1,10 +1,12 @@
-"""Names that are not public API and that Keras 3 and Keras 2 share, each behind one function."""
+"""What Keras 3 and Keras 2 share: names that are not public API, and variables."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+import tensorflow as tf
 
 Method = tuple[Any, str, tuple[str, ...]]
 """A class or module, the name of a method of it, and the names of its parameters."""
@@ -74,3 +76,25 @@ def inner_optimizer(model: Any) -> Any:
 
 def layers_of(model: Any) -> list[Any]:
     return list(model._flatten_layers())
+
+
+def built_variables(model: Any) -> list[Any]:
+    try:
+        return list(model.variables)
+    except ValueError:
+        # Of a model of Keras 2 that its first batch builds.
+        return []
+
+
+def model_variables(model: Any) -> Iterator[Any]:
+    yield from built_variables(model)
+    for metric in model.metrics:
+        yield from metric.variables
+    yield from optimizer_variables(model.optimizer)
+
+
+def optimizer_variables(optimizer: Any) -> list[Any]:
+    each = tf.nest.flatten(optimizer) if optimizer is not None else []
+    found = [one.variables for one in each]
+    lists = [variables() if callable(variables) else variables for variables in found]
+    return [variable for variables in lists for variable in variables]

@@ -26,10 +26,11 @@ from pitstop.engine.described import (
 from pitstop.engine.identity import Identity
 from pitstop.engine.reached_code import digest_of_reached, digests_of_code
 from pitstop.keras import fit_call, fit_level
-from pitstop.keras.common_private import compiled_with, layers_of
+from pitstop.keras.common_private import built_variables, compiled_with, layers_of
 from pitstop.keras.packages import SEQUENCES, kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import pipeline, randomness, stage_functions, stages
+from pitstop.tensorflow.naming import path_of
 from pitstop.tensorflow.strategies import local_values
 
 
@@ -193,8 +194,7 @@ def entropy_of_streams() -> str:
 
 def weights_of(model: Any) -> str:
     """Digest of the weights; of those that are not built yet, of the seeds they will have."""
-    names = private_of(model)
-    held = (each for variable in names.built_variables(model) for each in local_values(variable))
+    held = (each for variable in built_variables(model) for each in local_values(variable))
     values = [digest_of(np.asarray(each)) for each in held]
     initializers = kinds("initializers.Initializer")
     seeds = [
@@ -292,9 +292,9 @@ def _policy(config: Mapping[str, Any]) -> Any:
 
 
 def _variables(model: Any) -> Iterator[str]:
-    names = private_of(model)
-    for variable in names.built_variables(model):
-        name, dtype = names.own_name_of(variable), variable.dtype
+    for variable in built_variables(model):
+        # Without what is before it: the paths of a model that was loaded are others.
+        name, dtype = path_of(variable).rpartition("/")[2], variable.dtype
         yield f"{name} {dtype}{list(variable.shape)} {variable.trainable}"
 
 

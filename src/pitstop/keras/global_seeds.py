@@ -7,6 +7,7 @@ it at its place among the variables, which are restored next.
 from typing import Any
 
 from pitstop.engine.saved_state import SavedState
+from pitstop.tensorflow.naming import path_of, value_of
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
 
 _NONE = -1
@@ -18,13 +19,13 @@ def number(names: Any) -> int | None:
     `names`: the private names of the package of Keras.
     """
     seeds = names.global_seeds()
-    return _NONE if seeds is None else REGISTRY.indices().get(id(names.value_of(seeds)))
+    return _NONE if seeds is None else REGISTRY.indices().get(id(value_of(seeds)))
 
 
 def make(names: Any, saved: SavedState) -> None:
     paths = {item.index: item.path for item in saved_variables(saved)} | {_NONE: ""}
     before, seeds = saved.state["fit"].get("global_seeds"), names.global_seeds()
-    path, now = paths.get(before), "" if seeds is None else names.path_of(seeds)
+    path, now = paths.get(before), "" if seeds is None else path_of(seeds)
     if path is not None and path != now:
         REGISTRY.pass_by(before)
         names.make_global_seeds(path)

@@ -16,6 +16,7 @@ from pitstop.keras import fit_level
 from pitstop.keras.packages import kinds
 from pitstop.record import Frozen
 from pitstop.tensorflow import buffers, pipeline, private, stage_functions
+from pitstop.tensorflow.naming import value_of
 from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 from pitstop.tensorflow.variables import is_seed
@@ -313,8 +314,7 @@ def _variables_of(dataset: Any, data: Any) -> list[Any]:
             held = [owner]
         else:
             held = owner.variables if hasattr(owner, "variables") else [owner.state]
-        plain = [each if isinstance(each, tf.Variable) else each.value for each in held]
-        found += [each for each in plain if is_seed(each)]
+        found += [each for each in map(value_of, held) if is_seed(each)]
     return list({id(variable): variable for variable in found}.values())
 
 

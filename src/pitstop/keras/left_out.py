@@ -10,6 +10,7 @@ from pitstop.engine.fence import observing
 from pitstop.events import BatchSkipped, Notice
 from pitstop.keras.packages import private_of, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
+from pitstop.tensorflow.naming import path_of, value_of
 
 _MOST_BYTES = 64 << 20
 
@@ -62,13 +63,12 @@ def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
 
 def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
     """Reports a weight that is not finite, after one of the steps in which a number became bad."""
-    if found := bad_weight(run.model, run.model.trainable_weights):
+    if found := bad_weight(run.model.trainable_weights):
         run.session.losses.tell(place, "weights", found.bad, lambda: optimizer_of(run.model))
 
 
-def bad_weight(model: Any, weights: Iterable[Any]) -> Finiteness | None:
-    private = private_of(model)
-    looked = (look(private.path_of(each), private.value_of(each)) for each in weights)
+def bad_weight(weights: Iterable[Any]) -> Finiteness | None:
+    looked = (look(path_of(each), value_of(each)) for each in weights)
     return next((each for each in looked if each is not None and each.bad), None)
 
 

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -165,40 +165,6 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     return getattr(source, "_pitstop_iterator", None), 1 + int(
         source._adapter.should_recreate_iterator()
     )
-
-
-def built_variables(model: Any) -> list[Any]:
-    try:
-        return list(model.variables)
-    except ValueError:
-        # Of a model that its first batch builds.
-        return []
-
-
-def path_of(variable: Any) -> str:
-    return str(variable.name).removesuffix(":0")
-
-
-def own_name_of(variable: Any) -> str:
-    return path_of(variable).rpartition("/")[2]
-
-
-def value_of(variable: Any) -> Any:
-    return variable
-
-
-def model_variables(model: Any) -> Iterator[Any]:
-    yield from built_variables(model)
-    for metric in model.metrics:
-        yield from metric.variables
-    yield from optimizer_variables(model.optimizer)
-
-
-def optimizer_variables(optimizer: Any) -> list[Any]:
-    each = tf.nest.flatten(optimizer) if optimizer is not None else []
-    found = [one.variables for one in each]
-    lists = [variables() if callable(variables) else variables for variables in found]
-    return [variable for variables in lists for variable in variables]
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pitstop.events import Notice
 from pitstop.keras.common_private import layers_of
 from pitstop.keras.packages import KERAS_2, SOURCES, package_of, private_of, public
 from pitstop.link.settings import NOT_DIVIDED, Settings
+from pitstop.tensorflow.naming import value_of
 
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
@@ -93,7 +94,7 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
         return start + count, [total + each * tf.cast(share, total.dtype) for total, each in added]
 
     weights = model.trainable_variables
-    zeros = [tf.zeros_like(private_of(model).value_of(each)) for each in weights]
+    zeros = [tf.zeros_like(value_of(each)) for each in weights]
     begun = (tf.constant(0), zeros)
     with _averages_of_steps(model, -(-records // size) if isinstance(size, int) else parts):
         _, sums = tf.while_loop(lambda at, _: at < records, turn, begun, parallel_iterations=1)
@@ -253,7 +254,7 @@ class _Collected:
         found = [by_id.get(id(each)) for each in self._model.trainable_variables]
         self._used = [each is not None for each in found]
         return [
-            tf.zeros_like(private_of(self._model).value_of(variable)) if each is None else each
+            tf.zeros_like(value_of(variable)) if each is None else each
             for each, variable in zip(found, self._model.trainable_variables, strict=True)
         ]
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras import library_step
+from pitstop.keras.common_private import optimizer_variables
 from pitstop.keras.packages import private_of
 from pitstop.keras.training_input import fixed_batch_size
 from pitstop.keras.variable_paths import VariablePaths
@@ -45,11 +46,11 @@ def build(run: Any, saved: SavedState) -> None:
 
 def _build_optimizer(run: Any, saved: SavedState) -> None:
     """Of a step that does not always call it, because it accumulates gradients."""
-    optimizer, private = run.model.optimizer, private_of(run.model)
+    optimizer = run.model.optimizer
     prefix = f"{getattr(optimizer, 'name', '')}/"
     needed = sum(each.path.startswith(prefix) for each in saved_variables(saved))
-    few = needed > len(private.optimizer_variables(optimizer))
+    few = needed > len(optimizer_variables(optimizer))
     # Another optimizer, which no `compile` knows, may have the same name.
     if few and REGISTRY.missing(saved, run.path_of):
-        private.build_symbolically(run.model, run.epoch_iterator)
+        private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
         run.path_of = VariablePaths(run.model)

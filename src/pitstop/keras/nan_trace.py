@@ -12,10 +12,12 @@ import tensorflow as tf
 
 from pitstop.engine.export_order import ExportEnded
 from pitstop.events import NonFiniteLocated
+from pitstop.keras.common_private import model_variables
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.left_out import bad_weight, tensors_of
-from pitstop.keras.packages import kinds, private_of, public
+from pitstop.keras.packages import kinds, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
+from pitstop.tensorflow.naming import path_of
 
 _KEPT_CALLBACKS = (
     "callbacks.EarlyStopping",
@@ -60,8 +62,7 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
     bad_input = next((each for each in inputs if each.bad), None)
     if bad_input:
         return NonFiniteLocated(step, "input", bad_input.name, [bad_input.bad_words])
-    private = private_of(model)
-    if found := bad_weight(model, private.model_variables(model)):
+    if found := bad_weight(model_variables(model)):
         return NonFiniteLocated(step, "weights", found.name, [found.bad_words])
     with _watching(model) as seen:
         # As Keras' train function hands it on.
@@ -70,7 +71,7 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
         )
         model.distribute_strategy.run(model.train_step, args=(data,))
     bad = seen.first_bad
-    if bad is None and (changed := bad_weight(model, private.model_variables(model))):
+    if bad is None and (changed := bad_weight(model_variables(model))):
         bad = ("update", changed)
     ranges = [each.range_words for each in inputs if each.range_words]
     if bad is None:
@@ -86,8 +87,7 @@ class _Seen:
     before it.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._path_of = private_of(model).path_of
+    def __init__(self) -> None:
         self.first_bad: tuple[str, Finiteness] | None = None
         self.context: list[str] = []
 
@@ -103,7 +103,7 @@ class _Seen:
     def saw_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> None:
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=False) if g is not None]
         for gradient, variable in pairs:
-            self.saw("gradient", self._path_of(variable), gradient)
+            self.saw("gradient", path_of(variable), gradient)
         if pairs and self.first_bad is None:
             norm = float(tf.linalg.global_norm([tf.cast(g, tf.float32) for g, _ in pairs]))
             self.context.append(f"the gradients are good, their norm is {norm:.4g}")
@@ -111,7 +111,7 @@ class _Seen:
 
 @contextmanager
 def _watching(model: Any) -> Iterator[_Seen]:
-    seen = _Seen(model)
+    seen = _Seen()
     layers = public(model).layers.Layer
     call_layer = layers.__call__
     compute_loss = model.compute_loss

@@ -5,7 +5,7 @@ import functools
 import inspect
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -196,33 +196,6 @@ def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> Non
 
 def config_of(model: Any) -> Any:
     return model.get_config()
-
-
-def built_variables(model: Any) -> list[Any]:
-    return list(model.variables)
-
-
-def path_of(variable: Any) -> str:
-    return str(variable.path)
-
-
-def own_name_of(variable: Any) -> str:
-    """What a variable is called by itself: the paths of a model that was loaded are others."""
-    return str(variable.name)
-
-
-def value_of(variable: Any) -> Any:
-    return variable.value
-
-
-def model_variables(model: Any) -> Iterator[Any]:
-    yield from model.variables
-    yield from model.metrics_variables
-    yield from optimizer_variables(model.optimizer)
-
-
-def optimizer_variables(optimizer: Any) -> list[Any]:
-    return [] if optimizer is None else list(optimizer.variables)
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:

@@ -28,9 +28,10 @@ from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
 from pitstop.keras import fit_identity
-from pitstop.keras.packages import private_of
+from pitstop.keras.common_private import built_variables
 from pitstop.record import Frozen
 from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow.naming import path_of, value_of
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import saved_variables
 
@@ -228,8 +229,7 @@ class Recognition:
 
 
 def _present_variables(model: Any) -> list[PresentVariable]:
-    names = private_of(model)
-    built = ((names.path_of(each), names.value_of(each)) for each in names.built_variables(model))
+    built = ((path_of(each), value_of(each)) for each in built_variables(model))
     return [
         PresentVariable(index, path, value.dtype.name, tuple(value.shape), path)
         for index, (path, value) in enumerate(built)

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pitstop.errors import ResumeRefused
-from pitstop.keras.common_private import layers_of
+from pitstop.keras.common_private import built_variables, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.keras.script_library import names_set_by_libraries
 
@@ -219,8 +219,7 @@ def _held(model: Any, flags: Flags | None = None) -> list[tuple[Any, bool]]:
 
 
 def _holders(model: Any) -> tuple[list[Any], list[Any]]:
-    names = private_of(model)
-    return layers_of(model), names.built_variables(model)
+    return layers_of(model), built_variables(model)
 
 
 def _has_changed(held: Sequence[tuple[Any, bool]]) -> bool:

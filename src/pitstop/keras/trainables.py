@@ -1,29 +1,30 @@
 """What a `fit` trains, by name: begun with saved weights, or written in other formats."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pitstop.engine.export_order import ExportOrder, carrying_out
 from pitstop.engine.saved_state import SavedState
+from pitstop.keras.common_private import optimizer_variables
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.packages import private_of
 from pitstop.keras.tensorboard import is_tensorboard
+from pitstop.tensorflow import trainables
+from pitstop.tensorflow.naming import path_of, value_of
 from pitstop.tensorflow.starting import begin_from, start
-from pitstop.tensorflow.trainables import Trainables, export, is_built, named, restore_named
 
 
-def of_model(model: Any) -> Trainables:
-    optimizer, names = model.optimizer, private_of(model)
-    return Trainables(
+def of_model(model: Any) -> trainables.Trainables:
+    optimizer = model.optimizer
+    return trainables.Trainables(
         objects={"model": model} | ({} if optimizer is None else {"optimizer": optimizer}),
         models={"model": model},
-        weights=named((names.path_of(each), names.value_of(each)) for each in model.weights),
-        optimizer=named(
-            (names.path_of(each), names.value_of(each))
-            for each in names.optimizer_variables(optimizer)
-        )
-        if optimizer is not None and is_built(optimizer)
-        else (),
+        weights=_named(model.weights),
+        optimizer=_named(optimizer_variables(optimizer) if trainables.is_built(optimizer) else ()),
     )
+
+
+def _named(variables: Iterable[Any]) -> tuple[trainables.NamedVariable, ...]:
+    return trainables.named((path_of(each), value_of(each)) for each in variables)
 
 
 def begin_from_weights(run: FitRun) -> None:
@@ -37,9 +38,9 @@ def export_fit(run: FitRun, saved: SavedState) -> None:
         model = run.model
         if model.optimizer is not None and not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
-        trainables = of_model(model)
-        restore_named(saved, trainables.variables)
-        export(ExportOrder.of(run.session), trainables, saved.position.step)
+        found = of_model(model)
+        trainables.restore_named(saved, found.variables)
+        trainables.export(ExportOrder.of(run.session), found, saved.position.step)
 
 
 def quiet(callbacks: Any) -> None:

@@ -34,6 +34,7 @@ from pitstop.keras import (
     trainables,
 )
 from pitstop.keras.caught_exception import CaughtOutcome
+from pitstop.keras.common_private import model_variables
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_on_workers import FitOnWorkers, is_sent_to_workers
 from pitstop.keras.fit_run import FitRun
@@ -46,6 +47,7 @@ from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.kept_files import KEPT_FILES
+from pitstop.tensorflow.naming import value_of
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
 from pitstop.tensorflow.variables import REGISTRY
 
@@ -185,8 +187,7 @@ class Training:
         self._caught.save(self.session)
         if self.session.kernel:
             # The model may be older than the extension.
-            names = private_of(model)
-            REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
+            REGISTRY.adopt(map(value_of, model_variables(model)))
         known = self._short.begins(model, arguments)
         if known is not None:
             beginning = self._recognition.begin_short(known.place)

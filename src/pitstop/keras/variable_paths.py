@@ -9,8 +9,10 @@ import tensorflow as tf
 from pitstop.engine import reachable
 from pitstop.engine.fence import observing
 from pitstop.engine.present_identity import names_on_stack
-from pitstop.keras.packages import kinds, private_of
+from pitstop.keras.common_private import model_variables
+from pitstop.keras.packages import kinds
 from pitstop.tensorflow import private
+from pitstop.tensorflow.naming import path_of, value_of
 from pitstop.tensorflow.variables import REGISTRY, PathOf
 
 
@@ -56,11 +58,8 @@ class VariablePaths:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
         if id(variable) not in self._paths and self._created != REGISTRY.created:
             self._created = REGISTRY.created
-            names = private_of(self._model)
-            self._paths = {
-                id(names.value_of(each)): names.path_of(each)
-                for each in names.model_variables(self._model)
-            }
+            found = model_variables(self._model)
+            self._paths = {id(value_of(each)): path_of(each) for each in found}
         return self._paths.get(id(variable), "")
 
     def free_unheld(self) -> None:

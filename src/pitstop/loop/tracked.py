@@ -14,6 +14,7 @@ from pitstop.engine.state_capture import HeldTensor
 from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.errors import ResumeRefused, UserError
 from pitstop.tensorflow import drawn_inputs, pipeline, private, stage_functions
+from pitstop.tensorflow.naming import path_of, value_of
 from pitstop.tensorflow.stored_values import StoredValue
 
 _DOUBT = (
@@ -80,7 +81,7 @@ class GraphSession:
 
 
 def _value_for(variable: Any, path: Path, values: Mapping[str, StoredValue]) -> Any:
-    name = variable.name.removesuffix(":0")
+    name = path_of(variable)
     value = values.get(name)
     if value is None or not variable.shape.is_compatible_with(value.shape):
         found = f"{value.form} in it" if value is not None else "not in it"
@@ -120,8 +121,7 @@ def _variables_at(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     for attribute in _LISTS_OF_VARIABLES:
         listed = getattr(value, attribute, None)
         for each in listed if isinstance(listed, list | tuple) else ():
-            path = getattr(each, "path", None) or each.name.removesuffix(":0")
-            yield f"{name}/{path}", each if isinstance(each, tf.Variable) else each.value
+            yield f"{name}/{path_of(each)}", value_of(each)
     optimizer = getattr(value, "optimizer", None)
     if optimizer is not None:
         yield from _variables_at(f"{name}/optimizer", optimizer)

@@ -13,6 +13,7 @@ from pitstop.engine.weights_file import Format, WeightsUnusable, identify
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import GraphSession, Named, leaves_of, variables_of
 from pitstop.tensorflow import stored_values, trainables
+from pitstop.tensorflow.naming import value_of
 from pitstop.tensorflow.starting import begin_from, start
 from pitstop.tensorflow.variables import saved_variables
 
@@ -71,7 +72,7 @@ def _variables_of(value: Any) -> list[Any]:
     # Keras' `weights` are its variables without the counters of Dropout and its like.
     found = getattr(value, "weights", None) or getattr(value, "variables", None)
     listed = found if isinstance(found, list | tuple) else ()
-    return [each if isinstance(each, tf.Variable) else each.value for each in listed]
+    return [value_of(each) for each in listed]
 
 
 def _is_held(value: Any) -> bool:

@@ -11,6 +11,16 @@ _Read = Callable[[], dict[str, int]]
 _Write = Callable[[Mapping[str, int]], None]
 
 
+def path_of(variable: Any) -> str:
+    """Of a `tf.Variable`, or of a variable of Keras 3, which keeps its path beside its name."""
+    return str(variable.path if hasattr(variable, "path") else variable.name.removesuffix(":0"))
+
+
+def value_of(variable: Any) -> Any:
+    """The `tf.Variable` itself, which a variable of Keras 3 holds."""
+    return variable.value if hasattr(variable, "path") else variable
+
+
 class Naming:
     """The names of variables, as the framework that creates them knows them."""
 

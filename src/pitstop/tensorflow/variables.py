@@ -22,7 +22,7 @@ from pitstop.record import Frozen, build
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
 from pitstop.tensorflow.gpu_reads import gpu_value
-from pitstop.tensorflow.naming import Naming
+from pitstop.tensorflow.naming import Naming, path_of
 
 _MOST_OF_A_SEED = 8
 
@@ -343,7 +343,7 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
 
 def check_fits(item: SavedVariable, variable: Any) -> None:
     """Raises `ResumeRefused` where a variable has another shape or dtype than the saved value."""
-    name = variable.name.removesuffix(":0")
+    name = path_of(variable)
     now = PresentVariable(item.index, name, variable.dtype.name, _shape(variable), name)
     if not variable_match.fits(item, now):
         raise variable_match.changed(item, now)
