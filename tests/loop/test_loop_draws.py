@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
-from pitstop.loop.loop_draws import LoopDraws
+from pitstop.loop.loop_state import LoopDraws
 from pitstop.tensorflow import counted_draws
 
 
