@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from pitstop.tensorflow import gpu_memory
+from pitstop.tensorflow import step_memory
 
 GB = 1 << 30
 NAMES = ("/device:GPU:0", "/device:GPU:1")
@@ -34,15 +34,15 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
         lambda name: {"current": 0, "peak": peaks[f"/device:{name}"]},
     )
     monkeypatch.setattr(device_lib, "list_local_devices", lambda _config: devices)
-    gpu_memory._limits.cache_clear()
-    gpu_memory._PEAKS.clear()
+    step_memory._limits.cache_clear()
+    step_memory._PEAKS.clear()
     yield peaks
-    gpu_memory._limits.cache_clear()
-    gpu_memory._PEAKS.clear()
+    step_memory._limits.cache_clear()
+    step_memory._PEAKS.clear()
 
 
 def test_without_a_gpu_nothing_limits() -> None:
-    assert gpu_memory.room_bytes(GB) is None
+    assert step_memory.room_bytes(GB) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_half_of_what_was_free_on_the_fullest(
     gpus: dict[str, int], peaks: tuple[int, ...], room: int
 ) -> None:
     gpus.update({name: peak * GB for name, peak in zip(NAMES, peaks, strict=False)})
-    assert gpu_memory.room_bytes(GB) == room
+    assert step_memory.room_bytes(GB) == room
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_memory_that_others_may_take_is_not_counted(
 ) -> None:
     gpus[NAMES[0]] = 20 * GB
     monkeypatch.setenv(name, value)
-    assert gpu_memory.room_bytes(GB) == room
+    assert step_memory.room_bytes(GB) == room
 
 
 def test_devices_that_cannot_be_listed_have_no_room(
@@ -79,18 +79,18 @@ def test_devices_that_cannot_be_listed_have_no_room(
 
     gpus[NAMES[0]] = 20 * GB
     monkeypatch.setattr(device_lib, "list_local_devices", fail)
-    assert gpu_memory.room_bytes(GB) == 0
+    assert step_memory.room_bytes(GB) == 0
 
 
 def test_what_was_held_does_not_count_as_used(gpus: dict[str, int]) -> None:
     for peak in (20, 25, 30, 29):  # a state of 10 was held; peaks do not fall, but may be reset
         gpus[NAMES[0]] = peak * GB
-        assert gpu_memory.room_bytes(10 * GB) == 30 * GB
+        assert step_memory.room_bytes(10 * GB) == 30 * GB
 
 
 def test_what_cannot_have_been_held_counts(gpus: dict[str, int]) -> None:
     rooms = []
     for peak in (20, 40, 50, 50):
         gpus[NAMES[0]] = peak * GB
-        rooms.append(gpu_memory.room_bytes(10 * GB))
+        rooms.append(step_memory.room_bytes(10 * GB))
     assert rooms == [30 * GB, 25 * GB, 20 * GB, 20 * GB]

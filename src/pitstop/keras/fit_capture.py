@@ -10,7 +10,7 @@ from pitstop.engine.python_state import Encoder
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.keras import fit_outputs, fit_state
-from pitstop.tensorflow.gpu_memory import with_room
+from pitstop.tensorflow.step_memory import with_room
 from pitstop.tensorflow.variables import REGISTRY
 
 

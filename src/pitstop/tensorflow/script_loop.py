@@ -14,7 +14,7 @@ from pitstop.events import IN_PARTS, FitEnded, FitRestored, FitStarted, LevelKno
 from pitstop.steps import StepRecord
 from pitstop.tensorflow import randomness, step_memory
 from pitstop.tensorflow.devices import allocators, computed_with
-from pitstop.tensorflow.gpu_memory import with_room
+from pitstop.tensorflow.step_memory import with_room
 from pitstop.tensorflow.variables import HeldVariables
 
 

@@ -1,17 +1,73 @@
-"""What training steps take of the memory of the host and of the devices."""
+"""What training steps take of the memory of host and devices; what a cut may take beside them."""
 
+import functools
 import os
+from dataclasses import replace
 
 import tensorflow as tf
+from tensorflow.python.client import device_lib
+from tensorflow.python.eager import context
 
 from pitstop.engine.export_order import ExportEnded
 from pitstop.engine.leaving import end_process
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import StateCapture
 from pitstop.events import StepMemory
 from pitstop.flight import processes
 from pitstop.machine import memory
 from pitstop.tensorflow.devices import allocators
 from pitstop.tensorflow.variables import REGISTRY
+
+_ALLOCATOR = "TF_GPU_ALLOCATOR"
+_GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
+
+
+_PEAKS: dict[str, int] = {}
+"""The most that was used of each GPU, without what was held beside steps."""
+
+
+def with_room(cut: StateCapture) -> StateCapture:
+    return replace(cut, room_bytes=room_bytes(cut.size_bytes))
+
+
+def room_bytes(state_bytes: int) -> int | None:
+    """What values of a state may take that are held beside a step; None without a GPU.
+
+    Half of what was free on the fullest GPU when it was fullest: a part of the training that has
+    not run yet may need more than those before.  Nothing where TensorFlow takes memory only as it
+    needs it: the rest is for others.
+    """
+    gpus = [each.name for each in tf.config.list_logical_devices("GPU")]
+    return max(0, min(_free_bytes(each, state_bytes) for each in gpus) // 2) if gpus else None
+
+
+def _free_bytes(gpu: str, state_bytes: int) -> int:
+    peak = int(tf.config.experimental.get_memory_info(gpu.removeprefix("/device:"))["peak"])
+    # A peak that rose by one state may have risen by a hold.  If it was the training, both fit:
+    # the other half is as large.
+    _PEAKS[gpu] = max(_PEAKS.setdefault(gpu, peak), peak - state_bytes)
+    return _limits().get(gpu, 0) - _PEAKS[gpu]
+
+
+@functools.cache
+def _limits() -> dict[str, int]:
+    """Bytes that TensorFlow has taken of each GPU; none where others may take them first.
+
+    A second look at the devices finds their allocators as they are, see
+    `BaseGPUDeviceFactory::CreateGPUDevice` of gpu_device.cc.
+    """
+    config = context.context().config
+    grows = config.gpu_options.allow_growth
+    if (forced := os.environ.get(_GROWTH)) is not None:
+        grows = forced == "true"
+    if grows or os.environ.get(_ALLOCATOR):
+        return {}
+    try:
+        devices = device_lib.list_local_devices(config)
+    except (RuntimeError, tf.errors.OpError):
+        return {}
+    return {each.name: int(each.memory_limit) for each in devices if each.device_type == "GPU"}
+
 
 STEPS = 10  # enough: by then, arenas of the allocator and threads are there
 
