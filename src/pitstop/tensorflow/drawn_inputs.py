@@ -140,18 +140,25 @@ def skip(iterator: Any, elements: int) -> None:
                 each.get_next_as_list()
 
 
-_contents: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+def _once(look: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Looks at each dataset once, which is not held."""
+    found: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+    def of(dataset: Any) -> str:
+        if dataset not in found:
+            found[dataset] = look(dataset)
+        return found[dataset]
+
+    return of
 
 
 def contents_of(iterator: Any) -> str:
     return digest_of_text(*map(_contents_of, datasets_of(iterator)))
 
 
+@_once
 def _contents_of(dataset: Any) -> str:
-    if dataset not in _contents:
-        stages = pipeline.contents_of(dataset)
-        _contents[dataset] = digest_of_text(pipeline.pipeline_of(dataset), *stages)
-    return _contents[dataset]
+    return digest_of_text(pipeline.pipeline_of(dataset), *pipeline.contents_of(dataset))
 
 
 def datasets_of(iterator: Any) -> list[Any]:
@@ -167,21 +174,13 @@ def doubt_of(iterator: Any, name: str) -> str:
     return _UNCERTAIN.format(name, problem) if problem else ""
 
 
-_disorders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
 def disorder_of(iterator: Any) -> str:
     """Why other elements come in each reading; empty where they are the same."""
     return next(filter(None, map(_disorder_of, datasets_of(iterator))), "")
 
 
+@_once
 def _disorder_of(dataset: Any) -> str:
-    if dataset not in _disorders:
-        _disorders[dataset] = _look_for_disorder(dataset)
-    return _disorders[dataset]
-
-
-def _look_for_disorder(dataset: Any) -> str:
     if pipeline.leaves_order_open(dataset):
         return _DISORDER.format("a parallel stage may reorder it", "deterministic=False")
     if config.is_op_determinism_enabled():
@@ -194,14 +193,10 @@ def _look_for_disorder(dataset: Any) -> str:
     return ""
 
 
-_problems: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
+@_once
 def _problem_of(dataset: Any) -> str:
-    if dataset not in _problems:
-        known = "" if pipeline.is_known(dataset) else _UNKNOWN
-        order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may reorder it"
-        stages = (each.name for each in stage_functions.stateful_stages(dataset))
-        state = (f"its {name} keeps state or draws random numbers" for name in stages)
-        _problems[dataset] = next(state, known or order)
-    return _problems[dataset]
+    known = "" if pipeline.is_known(dataset) else _UNKNOWN
+    order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may reorder it"
+    stages = (each.name for each in stage_functions.stateful_stages(dataset))
+    state = (f"its {name} keeps state or draws random numbers" for name in stages)
+    return next(state, known or order)
