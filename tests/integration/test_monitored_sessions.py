@@ -86,6 +86,18 @@ def test_steps_of_workers_that_begin_at_once_are_not_taken_for_restored(
     assert run.last(Restored).step == saved
 
 
+def test_a_step_that_another_process_took_before_the_last_save_counts(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, forked, "not alone")
+    first = run.start()
+    run.until_training(10)
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == EXIT_STOPPED
+    saved = run.last(ScriptSaved).step
+    assert saved == run.last(TrainerStopped).step == run.status()["step"] == _last_step(run) + 1
+
+
 def test_a_stop_does_not_wait_for_threads_of_queues(tmp_path: Path, forked: Interpreter) -> None:
     run = training(tmp_path, forked, "synchronous")
     first = run.start()

@@ -25,21 +25,30 @@ _QUEUE_SECONDS = 2.0  # for threads of queues, when all is saved; TensorFlow giv
 
 _ANSWERED = tf.compat.v1.RunOptions(timeout_in_ms=2_000)  # a server may be gone
 
-_folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # where each CheckpointSaverHook saves
 _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()  # of each session
 
 
 class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
-    """Reports the checkpoints that the script saves, if its next run finds them."""
+    """Reports the checkpoints that the script saves, if its next run finds them.
+
+    `saved_last` gets the step of each from the end of the training on.
+    """
+
+    saved_last: Callable[[int], None] | None = None
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder
+        self.folder = folder
 
     @observing()
     def after_save(self, _session: Any, global_step_value: Any) -> None:
-        session = process_session.current()
-        if session is not None and not is_drawn(Path(self._folder)):
-            session.report(ScriptSaved(int(global_step_value), self._folder))
+        session, step = process_session.current(), int(global_step_value)
+        if session is not None and not is_drawn(Path(self.folder)):
+            session.report(ScriptSaved(step, self.folder))
+        if self.saved_last is not None:
+            self.saved_last(step)
+
+
+_listeners: WeakKeyDictionary[Any, _SaveListener] = WeakKeyDictionary()  # one per saver hook
 
 
 class _CourseHook(tf.compat.v1.train.SessionRunHook):
@@ -95,6 +104,9 @@ class _CourseHook(tf.compat.v1.train.SessionRunHook):
         if self._course is None:
             return
         self._course.closing(self._read(session))
+        for listener in filter(None, map(_listeners.get, self._savers)):
+            # Workers that are not stopped take steps until then.
+            listener.saved_last = self._course.closing
         if self._course.leaves:
             join = self._coordinator.join
             self._coordinator.join = lambda *_, **__: join(
@@ -132,9 +144,9 @@ def _note_synchronous(original: Original, optimizer: Any, /, *args: Any, **kwarg
 
 def _listen(original: Original, saver: Any, /, *args: Any, **kwargs: Any) -> None:
     if (call := _bound(original, saver, *args, **kwargs)) is not None:
-        folder = _folders[saver] = str(call.arguments.get("checkpoint_dir"))
+        _listeners[saver] = _SaveListener(str(call.arguments.get("checkpoint_dir")))
         listeners = call.arguments.get("listeners") or ()
-        call.arguments["listeners"] = [*listeners, _SaveListener(folder)]
+        call.arguments["listeners"] = [*listeners, _listeners[saver]]
         args, kwargs = call.args[1:], call.kwargs
     original(saver, *args, **kwargs)
 
@@ -147,7 +159,8 @@ def _open(
     if call is not None:
         hooks = list(call.arguments.get("hooks") or ())
         savers = [each for each in hooks if isinstance(each, _V1.CheckpointSaverHook)]
-        folder = _folders.get(savers[0], "") if savers else ""
+        listener = _listeners.get(savers[0]) if savers else None
+        folder = "" if listener is None else listener.folder
         by_chief = isinstance(call.arguments.get("session_creator"), _V1.WorkerSessionCreator)
         kept = keeping(folder, saves=bool(savers), by_chief=by_chief)
         begin = functools.partial(_begin_course, supervisor, session, kept)

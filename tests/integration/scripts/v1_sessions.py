@@ -18,7 +18,8 @@ counter = tf.get_variable("counter", [], tf.int64, tf.zeros_initializer())
 count = tf.assign_add(counter, 1)
 loss = tf.reduce_mean((weights - 1.0) ** 2)
 optimizer = tf.train.GradientDescentOptimizer(0.01)
-hooks = []
+hooks: list[tf.train.SessionRunHook] = []
+before_the_savers: list[tf.train.SessionRunHook] = []
 if form == "synchronous":
     # A thread of its queue waits for gradients, and does not end when it is asked to.
     optimizer = tf.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
@@ -32,10 +33,20 @@ elif form == "begun":
             session.run(train)
 
     hooks.append(Worker())
+elif form == "not alone":
+
+    class LastStep(tf.train.SessionRunHook):
+        """Takes a step before the session is saved at its end, as a worker may."""
+
+        def end(self, session: tf.Session) -> None:
+            session.run(train)
+
+    before_the_savers.append(LastStep())
 train = optimizer.minimize(loss, global_step=step)
 session = tf.train.MonitoredTrainingSession(
     checkpoint_dir=None if folder == "none" else folder,
     hooks=hooks,
+    chief_only_hooks=before_the_savers,
     **({"save_checkpoint_steps": 7} if form == "often" else {}),
 )
 
