@@ -287,3 +287,17 @@ def test_validation_data_that_ends_is_told_from_training_data() -> None:
     evidence = completed(*(epoch(each) for each in range(5)), *FINISHED, output=warning)
     (other,) = (each for each in diagnose(evidence).others if each.cause == "dataset_exhausted")
     assert "validation data" in other.summary
+
+
+def test_a_warning_about_an_input_of_unknown_length_is_no_second_finding() -> None:
+    warning = "UserWarning: Your input ran out of data; interrupting training."
+    missing = raised("NotFoundError", "/data/part-5.tfrecord; No such file or directory")
+    epochs = (epoch(0, expected=None), epoch(1, expected=None))
+    evidence = attempt_of(
+        *(STARTED, CONNECTED, FitStarted(0, 5, None), *epochs, missing, exited(1)),
+        output=warning,
+        state="failed",
+    )
+    diagnosis = diagnose(evidence)
+    assert diagnosis.finding and diagnosis.finding.cause == "data_error"
+    assert "dataset_exhausted" not in [each.cause for each in diagnosis.others]

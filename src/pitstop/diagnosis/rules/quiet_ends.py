@@ -88,13 +88,15 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     """Fewer batches than `steps_per_epoch`: Keras 3 goes on, Keras 2 ends the fit."""
     printed = _RAN_OUT.search(evidence.output)
     epochs = _short_epochs(evidence)
-    if not epochs and printed is None:
+    is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
+    started = evidence.last(events.FitStarted)
+    # Keras 3 warns of inputs that end as they should, where it had to guess their length.
+    is_guess = started is not None and started.steps_per_epoch is None
+    if not is_telling and (printed is None or is_guess):
         return None
     is_end = evidence.state in ("completed", "unknown")
     lines = (EvidenceItem("output", printed[0].strip()),) if printed else ()
     told = tuple(EvidenceItem("journal", _short_words(epoch)) for epoch in epochs[:3])
-    # Keras 3 warns of inputs that end as they should, where it had to guess their length.
-    is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
     return tell(
         "dataset_exhausted",
         (*told, *lines),
