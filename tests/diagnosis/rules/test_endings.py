@@ -312,6 +312,12 @@ def test_a_timer_of_the_script_is_no_unknown_end() -> None:
     assert "timer that the script had set ran out" in finding.summary
 
 
+def test_a_pipe_whose_reader_ended_is_no_unknown_end() -> None:
+    finding = finding_of(failed(killed("SIGPIPE")))
+    assert finding.cause == "user_code_error"
+    assert "read from a pipe ended first" in finding.summary
+
+
 @pytest.mark.parametrize(
     ("reason", "is_told"),
     [

@@ -299,5 +299,6 @@ def test_a_warning_about_an_input_of_unknown_length_is_no_second_finding() -> No
         state="failed",
     )
     diagnosis = diagnose(evidence)
-    assert diagnosis.finding and diagnosis.finding.cause == "data_error"
+    assert diagnosis.finding
+    assert diagnosis.finding.cause == "data_error"
     assert "dataset_exhausted" not in [each.cause for each in diagnosis.others]
