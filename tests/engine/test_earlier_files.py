@@ -105,6 +105,14 @@ def test_files_that_the_script_removes_are_there_when_the_training_goes_on(tmp_p
     assert "later.h5" in told[0]
 
 
+def test_a_link_that_the_script_removes_does_not_come_back_as_a_file(tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to(_written(tmp_path / "epoch3.h5", 10))
+    files = _listening()
+    (tmp_path / "latest").unlink()
+    files.put_back_removed(_BEGAN_SECONDS)
+    assert not (tmp_path / "latest").exists()
+
+
 def test_a_file_of_the_same_name_in_a_removed_folder_is_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

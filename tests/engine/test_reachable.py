@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import sys
 import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,8 @@ HOLDERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "in a list": ("[1]", lambda value: [0, value]),
     "in a dictionary": (".a", lambda value: {"a": value}),
     "in nested collections": (".a[0][0]", lambda value: {"a": ({value},)}),
+    "in a namespace": (".a", lambda value: types.SimpleNamespace(a=value)),
+    "in parsed arguments": (".a", lambda value: argparse.Namespace(a=value)),
     "in a closure": (".value", closing_over),
     "as a default": ("[0]", lambda value: lambda x=value: x),
     "as an attribute of a function": (".kept", with_attribute),
@@ -116,12 +120,11 @@ def test_a_class_leads_to_its_attributes(script: types.ModuleType) -> None:
 
 def test_library_objects_are_closed_unless_they_are_asked_for(script: types.ModuleType) -> None:
     treasure = Treasure()
-    inner = types.SimpleNamespace(kept=treasure)
+    inner: Any = Future()
+    inner.kept = treasure
     script.__dict__["library"] = inner
     assert found({}) == {}
-    assert found({}, lambda kind: kind is types.SimpleNamespace) == {
-        "script:library.kept": treasure
-    }
+    assert found({}, lambda kind: kind is Future) == {"script:library.kept": treasure}
     assert found({"x": inner}) == {"x.kept": treasure}
 
 

@@ -51,6 +51,7 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.engine.file_looks",
         "pitstop.engine.output_files",
         "pitstop.engine.rewritten_files",
+        "pitstop.engine.renamed_files",
         "pitstop.engine.earlier_files",
         "pitstop.engine.library_imports",
         "pitstop.engine.outside",

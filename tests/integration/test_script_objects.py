@@ -19,6 +19,7 @@ from tests.integration.supervisor.launch import run_alone
         ("holds_objects.py", (8, 27)),
         ("accumulates.py", (5, 15)),
         ("prepares_once.py", (5, 15)),
+        ("renames_files.py", (11, 23)),
     ],
 )
 def test_a_training_that_objects_steer_is_the_same_when_it_is_killed_twice(

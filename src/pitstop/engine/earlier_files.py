@@ -21,6 +21,7 @@ from pitstop.engine.audit_events import Frame, subscribe
 from pitstop.engine.file_looks import FileLooks
 from pitstop.engine.made_folders import alike, script_frame
 from pitstop.engine.output_files import WEIGHTS
+from pitstop.engine.renamed_files import RENAMED
 from pitstop.engine.rewritten_files import OF_DATABASES, REWRITTEN
 
 _MOST_FILES = 4096
@@ -120,8 +121,10 @@ class EarlierFiles:
         if isinstance(path, int) or is_in_folder:
             return
         if event == "os.rename":
+            source = os.fsdecode(arguments[0])
+            self._is_given_back(source)
             self.note_begun_anew(os.fsdecode(path))
-            if script_frame(frame):
+            if script_frame(frame) and not os.path.islink(source):  # noqa: PTH114
                 REWRITTEN.note(os.fsdecode(path))
             return
         self.removes(path)
@@ -175,7 +178,7 @@ class EarlierFiles:
 
     def _is_other(self, path: str) -> bool:
         is_changed = self._is_changed(file_access.changed_seconds(path), path)
-        return is_changed or self._lacks_content(path)
+        return is_changed or self._lacks_content(path) or RENAMED.is_lost(path)
 
     # -- before a training -----------------------------------------------------------------
 
@@ -209,6 +212,7 @@ class EarlierFiles:
 
     def note_begun_anew(self, path: str) -> None:
         path = os.path.abspath(path)  # noqa: PTH100
+        RENAMED.writes(path)
         if self._doubt is not None:
             self._begun_anew.pop(path, None)
             return
@@ -229,7 +233,8 @@ class EarlierFiles:
         """What the earlier attempts have left in a file that the script is about to write to."""
         path = os.path.abspath(path)  # noqa: PTH100
         is_earlier = 0 < file_access.changed_seconds(path) < self._started_seconds
-        is_left = is_earlier and not file_access.is_code(path)
+        # A link is put back as a link.
+        is_left = is_earlier and not file_access.is_code(path) and not Path(path).is_symlink()
         if is_left and not REWRITTEN.trains and path not in self._contents:
             left_bytes = _MOST_KEPT_BYTES - sum(map(len, self._contents.values()))
             if 0 <= file_access.read(path, 0)[1] <= left_bytes:
@@ -308,13 +313,14 @@ class EarlierFiles:
     # -- in a restored training --------------------------------------------------------------
 
     def watch(self, since_seconds: float, doubt: _Doubt, began_seconds: float = math.inf) -> None:
-        """Tells the first file that is opened and was changed since then.
+        """Tells the first file that is opened and was changed since then; renames are taken back.
 
         What was written since `began_seconds`, when the run began to train, and begun anew, is told
         too.
         """
         self._since_seconds, self._doubt = since_seconds, doubt
         self._began_seconds = began_seconds
+        RENAMED.take_back(since_seconds, of_training=began_seconds < math.inf)
         self._hook()
         self.looks.begin()
         for path, changed_seconds in self._databases.items():
@@ -327,6 +333,7 @@ class EarlierFiles:
     def give_back(self, contents: Mapping[str, bytes]) -> None:
         """Small files get the content of the restored state when the script opens them."""
         # The first callbacks of the training, and of the epoch, were called again.
+        RENAMED.take_back_own()
         for path in REWRITTEN.written - contents.keys() - self._continued.keys():
             if path not in self._begun_anew:
                 self._makes(path, contents.__contains__)
@@ -355,7 +362,7 @@ class EarlierFiles:
             return
         if changed_seconds and self._is_given_back(path):
             return
-        is_lost = not changed_seconds and self._lacks_content(path)
+        is_lost = (not changed_seconds and self._lacks_content(path)) or RENAMED.is_lost(path)
         if is_lost or self._is_changed(changed_seconds, path) or APPENDED.is_ahead(path):
             self._tell(path)
 

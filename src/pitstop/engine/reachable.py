@@ -6,6 +6,7 @@ Libraries are opened only where they are asked for.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import functools
 import gc
@@ -290,6 +291,11 @@ _FOLLOWED: Mapping[type, _Follow] = {
     ),
     CACHED: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
+    # Plain attributes, although their classes are not of the script.
+    **dict.fromkeys(
+        (types.SimpleNamespace, argparse.Namespace),
+        lambda name, each: _members(f"{name}.", dict_of(each)),
+    ),
     weakref.ref: lambda name, each: iter([(name, each())]),
     ContextVar: lambda name, each: iter([(f"{name}.value", each.get(None))]),
     memoryview: lambda name, each: iter([(name, each.obj)]),

@@ -24,6 +24,7 @@ from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.renamed_files import RENAMED
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -273,3 +274,4 @@ def watch_files() -> None:
     MADE.watch(attempt_dir)
     APPENDED.watch(attempt_dir)
     path_record.watch(attempt_dir)
+    RENAMED.watch(attempt_dir)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pitstop.engine import path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
+from pitstop.engine.renamed_files import RENAMED
 from pitstop.keras import stop_training
 from pitstop.keras.common_private import model_variables
 from pitstop.keras.instrumentation import of_process
@@ -85,5 +86,6 @@ def _attach(request: CompanionRequest) -> None:
     session.snapshots.alone = True
     APPENDED.watch(session.attempt_dir)
     path_record.watch(session.attempt_dir)
+    RENAMED.watch(session.attempt_dir)
     for adapter in adapters:
         adapter.install(of_process(socket_path))

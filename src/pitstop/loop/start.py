@@ -14,6 +14,7 @@ from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
+from pitstop.engine.renamed_files import RENAMED
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
@@ -217,6 +218,7 @@ def start(
     if alone:
         APPENDED.watch(session.attempt_dir)
         path_record.watch(session.attempt_dir)
+        RENAMED.watch(session.attempt_dir)
     # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")

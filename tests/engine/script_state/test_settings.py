@@ -5,6 +5,9 @@ from __future__ import annotations
 import calendar
 import gc
 import logging
+import os
+import resource
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,13 +16,18 @@ from typing import Any
 
 import pytest
 
+from pitstop.engine.script_state.settings import SETTINGS
 from tests.engine.script_state.scripted import begun, carried, process, saved_of
 
 _SOURCE = """
+import abc
 import calendar
 import functools
 import gc
 import logging
+import os
+import resource
+import signal
 import sys
 import warnings
 
@@ -54,6 +62,19 @@ class Rule:
     def handle(self):
         logging.getLogger("of.a.script").addHandler(logging.NullHandler())
 
+    def mask(self):
+        os.umask(0o27)
+
+    def bound(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+
+    def ring(self):
+        signal.setitimer(signal.ITIMER_PROF, 9999, 7)
+
+    def register(self):
+        abc.ABC.register(type("Other", (), {}))
+
     def find(self):
         sys.path.append("/nowhere")
 """
@@ -62,15 +83,20 @@ class Rule:
 def _now() -> tuple[Any, ...]:
     level = logging.getLogger("of.a.script").level
     of_logging = level, logging.root.manager.disable
-    return *of_logging, list(warnings.filters), gc.get_threshold(), sys.getrecursionlimit()
+    of_process = SETTINGS.__dict__["mask_of_files"], resource.getrlimit(resource.RLIMIT_NOFILE)
+    return *of_logging, *of_process, gc.get_threshold(), sys.getrecursionlimit(), *warnings.filters
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setattr(sys, "path", sys.path.copy())
     week, thresholds, deep = calendar.firstweekday(), gc.get_threshold(), sys.getrecursionlimit()
+    limit, mask = resource.getrlimit(resource.RLIMIT_NOFILE), SETTINGS.__dict__["mask_of_files"]
     with warnings.catch_warnings():
         yield process(_SOURCE, monkeypatch, tmp_path)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    os.umask(mask)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     calendar.setfirstweekday(week)
     gc.set_threshold(*thresholds)
     sys.setrecursionlimit(deep)
@@ -79,7 +105,11 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     logging.getLogger("of.a.script").handlers.clear()
 
 
-@pytest.mark.parametrize("setter", ["level", "off", "warn", "collect", "deep"])
+_RESTORED = ("level", "off", "warn", "collect", "deep", "mask", "bound")
+_NAMED = ("week", "handle", "ring", "register")
+
+
+@pytest.mark.parametrize("setter", _RESTORED)
 def test_a_setting_comes_back(run: Any, setter: str) -> None:
     state, before = begun(rule=(rule := run().Rule())), _now()
     getattr(rule, setter)()
@@ -93,7 +123,7 @@ def test_a_setting_comes_back(run: Any, setter: str) -> None:
     assert _now() == after
 
 
-@pytest.mark.parametrize("setter", ["week", "handle", "find"])
+@pytest.mark.parametrize("setter", [*_NAMED, "find"])
 def test_a_setting_that_is_not_restored_is_named(run: Any, setter: str) -> None:
     state = begun(rule=(rule := run().Rule()))
     saved_of(state)
@@ -105,10 +135,9 @@ def test_a_setting_that_is_not_restored_is_named(run: Any, setter: str) -> None:
 
 def test_nothing_is_looked_at_for_code_that_sets_nothing(run: Any) -> None:
     module = run()
-    state = begun(rule=module.Rule.level)
-    other = begun(rule=module.Rule.find)
-    assert "process" in state.baseline
-    assert "process" not in other.baseline
+    for setter in (*_RESTORED, *_NAMED):
+        assert "process" in begun(rule=getattr(module.Rule, setter)).baseline
+    assert "process" not in begun(rule=module.Rule.find).baseline
 
 
 def test_a_method_that_remembers_what_it_returned_is_named(run: Any) -> None:

@@ -7,12 +7,16 @@ where the code of a training names such a function.
 import gc
 import locale
 import logging
+import os
 import re
+import resource
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from pitstop.engine import reachable
@@ -29,7 +33,8 @@ SETTERS = frozenset(
         *("enable_traceback_filtering", "disable_traceback_filtering"),
         *("enable_flash_attention", "disable_flash_attention", "set_max_epochs"),
         *("set_soft_device_placement", "set_jit", "set_experimental_options"),
-        *("enable_tensor_float_32_execution",),
+        *("enable_tensor_float_32_execution", "get_custom_objects", "register"),
+        *("umask", "setrlimit", "setitimer"),
     }
 )
 
@@ -97,6 +102,24 @@ def _set_collector(is_on: bool) -> None:
     (gc.enable if is_on else gc.disable)()
 
 
+def _mask() -> int:
+    # `os.umask` would change it for other threads meanwhile.
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("\nUmask:")[2].split()[0], 8)
+
+
+def _limits() -> tuple[Any, ...]:
+    """The soft ones, which a process may change to and fro."""
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    return tuple((name, resource.getrlimit(getattr(resource, name))[0]) for name in names)
+
+
+def _set_limits(wanted: tuple[Any, ...]) -> None:
+    for name, soft in wanted:
+        limit = getattr(resource, name)
+        resource.setrlimit(limit, (soft, resource.getrlimit(limit)[1]))
+
+
 _RESTORED: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "levels_of_loggers": (_levels, _set_levels),
     "level_of_logging": (lambda: logging.root.manager.disable, logging.disable),
@@ -105,6 +128,8 @@ _RESTORED: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "thresholds_of_garbage": (gc.get_threshold, lambda wanted: gc.set_threshold(*wanted)),
     "recursion_limit": (sys.getrecursionlimit, sys.setrecursionlimit),
     "switch_interval": (sys.getswitchinterval, sys.setswitchinterval),
+    "mask_of_files": (_mask, os.umask),
+    "limits_of_resources": (_limits, _set_limits),
     "locale": (lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
 }
 
@@ -132,6 +157,8 @@ _OF_TENSORFLOW = (
     "experimental.tensor_float_32_execution_enabled",
 )
 _TOLD = (
+    # The token is another one after each `ABC.register`.
+    *("abc.get_cache_token", "keras.saving.get_custom_objects"),
     *("threading.stack_size", "socket.getdefaulttimeout", "calendar.firstweekday"),
     *("csv.field_size_limit", "csv.list_dialects", "numpy.getbufsize", "numpy.geterrcall"),
     *(f"keras.config.{name}" for name in _OF_KERAS),
@@ -142,6 +169,8 @@ _TOLD = (
 def told() -> dict[str, str]:
     """Those that are not set again, by name, in words."""
     found = {f"{name}()": repr(read()) for name in _TOLD if (read := _function(name))}
+    timers = signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF
+    found["intervals of timers"] = str([signal.getitimer(each)[1] for each in timers])
     handled = (each for each in _loggers() if each.handlers)
     found["handlers of loggers"] = str([(e.name, [*map(type, e.handlers)]) for e in handled])
     if context := _function("decimal.getcontext"):
