@@ -8,8 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.errors import UnsupportedVersion
+
 Method = tuple[Any, str, tuple[str, ...]]
 """A class or module, the name of a method of it, and the names of its parameters."""
+Source = tuple[Any, tuple[str, ...]]
+"""A function or module, and what its source must contain."""
 
 _COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
 
@@ -24,13 +28,34 @@ _OF_CALLBACKS = (
 )
 
 
-def moved_method(callbacks: type, expected: Iterable[Method]) -> str | None:
+def check(
+    trainer: Any,
+    callbacks: type,
+    methods: Iterable[Method],
+    sources: Iterable[Source],
+    version: str,
+    supported: str,
+) -> None:
+    """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
     of_callbacks = ((callbacks, *each) for each in _OF_CALLBACKS)
-    for owner, name, parameters in (*of_callbacks, *expected):
+    for moved in _moved(trainer, (*of_callbacks, *methods), sources):
+        raise UnsupportedVersion(
+            f"Keras {version} has no supported {moved}, which exact resume needs.",
+            f"Use {supported}, or continue without snapshots.",
+        )
+
+
+def _moved(trainer: Any, methods: Iterable[Method], sources: Iterable[Source]) -> Iterator[str]:
+    for owner, name, parameters in methods:
         method = getattr(owner, name, None)
         if method is None or tuple(inspect.signature(method).parameters) != parameters:
-            return f"{owner.__name__}.{name}"
-    return None
+            yield f"{owner.__name__}.{name}"
+    if inner_fit(trainer) is None:
+        yield "traceback filter around fit"
+    for function, needed in sources:
+        source = inspect.getsource(inspect.unwrap(function))
+        name = getattr(function, "__qualname__", function.__name__)
+        yield from (f"{name} ({each})" for each in needed if each not in source)
 
 
 def inner_fit(model: Any) -> Any:

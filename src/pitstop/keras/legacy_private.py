@@ -1,14 +1,12 @@
 """Names of Keras 2 (`tf_keras`) that are not public API, each behind one function."""
 
 import importlib
-import inspect
 import random
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from pitstop.errors import UnsupportedVersion
 from pitstop.keras import common_private, step_draws
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
@@ -52,7 +50,7 @@ _METHODS: tuple[common_private.Method, ...] = (
     (tf_utils, "sync_to_numpy_or_python_type", ("tensors",)),
     (_backend, "get_default_graph_uid_map", ()),
 )
-_NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+_SOURCES: tuple[common_private.Source, ...] = (
     (DataHandler.__init__, ("_adapter", "_steps_per_epoch", "_step_increment")),
     (DataHandler.enumerate_epochs, ("_initial_epoch", "_insufficient_data", "_inferred_steps")),
     (DataHandler.enumerate_epochs, ("should_recreate_iterator", "on_epoch_end", "_epochs")),
@@ -64,24 +62,9 @@ _NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 
 def check() -> None:
-    """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (moved := common_private.moved_method(CallbackList, _METHODS)) is not None:
-        raise _moved(moved)
-    for method, names in _NEEDED:
-        source = inspect.getsource(inspect.unwrap(method))
-        for name in names:
-            if name not in source:
-                raise _moved(f"{method.__qualname__} ({name})")
-    if common_private.inner_fit(Model) is None:
-        raise _moved("traceback filter around fit")
-
-
-def _moved(name: str) -> UnsupportedVersion:
-    version = importlib.import_module(KERAS_2).__version__
-    return UnsupportedVersion(
-        f"Keras {version} ({KERAS_2}) has no supported {name}, which exact resume needs.",
-        "Use tf_keras 2.20 or 2.21, or continue without snapshots.",
-    )
+    version = f"{importlib.import_module(KERAS_2).__version__} ({KERAS_2})"
+    supported = "tf_keras 2.20 or 2.21"
+    common_private.check(Model, CallbackList, _METHODS, _SOURCES, version, supported)
 
 
 def flush_callbacks(_callbacks: Any) -> None: ...

@@ -24,7 +24,6 @@ from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.hooking import Original, hook
-from pitstop.errors import UnsupportedVersion
 from pitstop.keras import common_private, step_draws
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow.naming import Naming
@@ -68,28 +67,14 @@ _NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator.
 
 
 def check() -> None:
-    """Raises `UnsupportedVersion` with the first hook point that is not as it is expected."""
-    if (name := common_private.moved_method(CallbackList, _METHODS)) is not None:
-        raise _moved(name)
-    source = inspect.getsource(EpochIterator._enumerate_iterator)
-    for name in _ENUMERATE_NEEDS:
-        if name not in source:
-            raise _moved(f"EpochIterator._enumerate_iterator ({name})")
-    fit = common_private.inner_fit(TensorFlowTrainer)
-    if fit is None:
-        raise _moved("traceback filter around fit")
-    if "_eval_epoch_iterator" not in inspect.getsource(fit.cell_contents):
-        raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")
-    for module, name in ((naming, _NAME_COUNTS), (seed_generator, _GLOBAL_SEEDS)):
-        if f'"{name}"' not in inspect.getsource(module):
-            raise _moved(f"{module.__name__} ({name})")
-
-
-def _moved(name: str) -> UnsupportedVersion:
-    return UnsupportedVersion(
-        f"Keras {keras.__version__} has no supported {name}, which exact resume needs.",
-        "Use Keras 3.10 to 3.15, or continue without snapshots.",
+    sources = (
+        (EpochIterator._enumerate_iterator, _ENUMERATE_NEEDS),
+        (TensorFlowTrainer.fit, ("_eval_epoch_iterator",)),
+        (naming, (f'"{_NAME_COUNTS}"',)),
+        (seed_generator, (f'"{_GLOBAL_SEEDS}"',)),
     )
+    version, supported = keras.__version__, "Keras 3.10 to 3.15"
+    common_private.check(TensorFlowTrainer, CallbackList, _METHODS, sources, version, supported)
 
 
 def warn_as_keras() -> None:
