@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import LevelKnown, Restored
+from pitstop.events import FitRestored, LevelKnown, Restored
 from pitstop.exit_codes import EXIT_STOPPED
 from tests.integration.compare import first_difference
 from tests.integration.keras_run import OUT, REAL, SCRIPTS, KerasRun
@@ -101,4 +101,16 @@ def test_a_stop_in_the_validation_costs_no_epoch(tmp_path: Path) -> None:
     assert launch.finish(started).returncode == EXIT_STOPPED
     ended = run.attempt()
     assert run.last(Restored).step_in_epoch == 10
+    assert ended.stdout == alone.stdout
+
+
+@pytest.mark.torture
+def test_a_fit_has_ended_whose_backup_had_built_the_optimizer(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "legacy_backup.py")
+    assert run.attempt().returncode == 1
+    (tmp_path / "repaired").touch()
+    alone = launch.run_alone(tmp_path, sys.executable, SCRIPTS / run.script)
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert run.last(FitRestored).epochs_run == 3
     assert ended.stdout == alone.stdout

@@ -7,7 +7,7 @@ import tensorflow as tf
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras import library_step
 from pitstop.keras.common_private import optimizer_variables
-from pitstop.keras.packages import private_of
+from pitstop.keras.packages import KERAS_2, package_of, private_of
 from pitstop.keras.training_input import fixed_batch_size
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.tensorflow.variables import REGISTRY, saved_variables
@@ -25,6 +25,7 @@ def build(run: Any, saved: SavedState) -> None:
         return
     # This traces the training step: its random ops are looked at here.
     run.stepping = True
+    _build_beside_the_step(run, saved)
     run.structure.as_begun(structure)
     run.traced.expect(saved.state["fit"].get("inputs", {}))
     rows = fixed_batch_size(run.model)
@@ -44,12 +45,30 @@ def build(run: Any, saved: SavedState) -> None:
         raise failed
 
 
+def _build_beside_the_step(run: Any, saved: SavedState) -> None:
+    """An optimizer of Keras 2 that a callback has built, such as `BackupAndRestore`.
+
+    What a step creates has the optimizer's name in front.
+    """
+    if package_of(run.model) != KERAS_2 or _built_by_step(run.model.optimizer, saved):
+        return
+    created = REGISTRY.created
+    private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
+    if REGISTRY.created > created:
+        # Variables of the callback itself may come before those of the step.
+        indices = (each.index for each in saved_variables(saved))
+        REGISTRY.pass_by(min((each for each in indices if each >= REGISTRY.created), default=0))
+
+
+def _built_by_step(optimizer: Any, saved: SavedState) -> int:
+    prefix = f"{getattr(optimizer, 'name', '')}/"
+    return sum(each.path.startswith(prefix) for each in saved_variables(saved))
+
+
 def _build_optimizer(run: Any, saved: SavedState) -> None:
     """Of a step that does not always call it, because it accumulates gradients."""
     optimizer = run.model.optimizer
-    prefix = f"{getattr(optimizer, 'name', '')}/"
-    needed = sum(each.path.startswith(prefix) for each in saved_variables(saved))
-    few = needed > len(optimizer_variables(optimizer))
+    few = _built_by_step(optimizer, saved) > len(optimizer_variables(optimizer))
     # Another optimizer, which no `compile` knows, may have the same name.
     if few and REGISTRY.missing(saved, run.path_of):
         private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
