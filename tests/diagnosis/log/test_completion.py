@@ -29,30 +29,22 @@ REPORT = (
 )
 
 AT_ITS_END = [
-    *("Total Training Time: 4.15 min", "Execution time: 1933.9 seconds", "Total time elapsed: 3s"),
-    *("Training for 2 epochs and 512 batch size took 129.3 seconds\nModel saved", "Model saved!"),
-    *("Saved model to disk", "Saving test.predicted results to ../results/test.json"),
-    *(
-        "The final model was saved to m.h5",
-        "Predictions written to out.csv",
-        "File out/a.wav written",
-        "Plots saved in figs",
-    ),
+    *("Total Training Time: 4.15 min", "Total time elapsed: 3s", "Finished in 31.2s", "END"),
+    "Training for 2 epochs and 512 batch size took 129.3 seconds\nModel saved",
     *("Accuracy of the network on the test images: 97.45%", "Overall F1: 0.81", "Final MSE = 0.02"),
     *("Confusion Matrix:\n[[8 6]\n [0 0]]", "Test set results\n" + REPORT, REPORT),
-    *("Done with model training!", "Finished evaluating the model", "Finished in 31.2s", "Bye!"),
-    *(
-        "[worker 1] D Session closed.\n[worker 1] D Server stopped.",
-        "worker exiting.",
-        "Exiting normally",
-    ),
-    *("44/44 models fit successfully.", "Converted 344 variables to const ops."),
-    *("Command ran successfully sleep for ever.", "END"),
+    *("Done with model training!", "44/44 models fit successfully.", "Command ran successfully a"),
+]
+SAVED_AT_ITS_END = [
+    *("Model saved!", "Saved model to disk", "The final model was saved to m.h5"),
+    *("Saving test.predicted results to ../results/test.json", "Predictions written to out.csv"),
+    *("File out/a.wav written", "Plots saved in figs"),
+    "[worker 1] D Session closed.\n[worker 1] D Server stopped.",
 ]
 NOT_AT_ITS_END = [
     *("Model saved at epoch 7", "Saved best model", "Saved checkpoint model-7", "val: 8.5"),
     *("Final pre-training loss: 0.06\nStarting Chain: 200 Samples", "Loading test set took 3 s"),
-    *("Total time will be 4 h", "No data left. Exiting"),
+    "No data left. Exiting",
     *("Model saved\nlog - INFO - Training the model again", "Creating the test set"),
     *("Training time limit: 3 h", "Evaluating the model"),
 ]
@@ -63,11 +55,16 @@ def cause(text: str) -> str:
     return found[0].cause if found else "unknown"
 
 
-@pytest.mark.parametrize("loop", [LOOP, OTHER_LOOP], ids=["epochs", "own"])
-@pytest.mark.parametrize("words", AT_ITS_END)
-def test_last_words_below_a_loop(words: str, loop: str) -> None:
-    assert cause(f"{loop}{words}\n") == "completed_normally"
-    assert cause(f"{loop}{words}\n{loop}Epoch 8: loss 7.0\n{FAILED}") == "user_code_error"
+@pytest.mark.parametrize("words", [*AT_ITS_END, *SAVED_AT_ITS_END])
+def test_last_words_below_a_loop(words: str) -> None:
+    assert cause(f"{LOOP}{words}\n") == "completed_normally"
+
+
+@pytest.mark.parametrize("words", SAVED_AT_ITS_END)
+def test_what_was_saved_below_a_loop_of_unknown_measures(words: str) -> None:
+    said = f"{OTHER_LOOP}{words}\n"
+    assert cause(said) == "completed_normally"
+    assert cause(f"{said}{OTHER_LOOP}Epoch 8: loss 7.0\n{FAILED}") == "user_code_error"
 
 
 KERAS = "".join(
