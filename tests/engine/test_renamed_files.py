@@ -169,6 +169,18 @@ def test_after_a_finished_training_only_what_was_done_between_trainings(
 
 
 @pytest.mark.usefixtures("rewritten")
+def test_a_folder_that_was_renamed_after_each_training(tmp_path: Path) -> None:
+    _attempt(tmp_path, 1)
+    since_seconds = time.time()
+    for number in "12":
+        Path("out").mkdir()
+        Path("out", number).touch()
+        Path("out").rename(f"out-{number}")
+    _attempt(tmp_path, 2).take_back(since_seconds, of_training=False)
+    assert (Path("out/1").exists(), Path("out-2/2").exists()) == (True, True)
+
+
+@pytest.mark.usefixtures("rewritten")
 def test_what_callbacks_do_that_are_called_once_more_is_taken_back(tmp_path: Path) -> None:
     files = _attempt(tmp_path, 1)
     _old("before").rename("stays")

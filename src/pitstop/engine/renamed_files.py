@@ -35,6 +35,7 @@ class RenamedFiles:
     def __init__(self) -> None:
         self._file: Path | None = None
         self._earlier: list[Act] = []
+        self._renamed: set[tuple[str, str]] = set()  # pairs of the old and the new name
         self._own: list[Act] = []  # since others were taken back
         self._lost: set[str] = set()
         self._count = 0
@@ -50,6 +51,7 @@ class RenamedFiles:
                 lines = file.read_text().splitlines()
                 self._earlier += [Act(*json.loads(line)) for line in lines]
         self._earlier.sort(key=lambda act: act.seconds)
+        self._renamed = {(act.before, act.path) for act in self._earlier}
         subscribe(_PATHS, self._on_event)
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
@@ -69,7 +71,7 @@ class RenamedFiles:
             self._note("link", path, _target(path), after)
 
     def _renames(self, path: str, target: str) -> None:
-        if any((act.before, act.path) == (path, target) for act in self._earlier):
+        if (path, target) in self._renamed:
             # Where nothing was taken back, since it is elsewhere.
             _rename_back(target, path, math.inf)
         link, replaced = _target(path), _target(target)
@@ -101,9 +103,10 @@ class RenamedFiles:
 
     def _take_back(self, acts: list[Act], of_training: bool) -> None:
         later = [act for act in acts if act.seconds > self._since_seconds]
-        for act in reversed([act for act in later if act.kind == "rename"]):
-            if act.in_training and not of_training:
-                continue
+        renames = [act for act in later if act.kind == "rename"]
+        # A later training may have used the name again.
+        between = [act for act in renames if not act.in_training]
+        for act in reversed(renames) if of_training else between:
             is_near = all(map(file_access.is_of_project, (act.path, act.before)))
             if is_near:
                 _rename_back(act.path, act.before, self._since_seconds)
@@ -147,7 +150,8 @@ class RenamedFiles:
 def _rename_back(path: str, before: str, since_seconds: float) -> None:
     # What was written later is written again, and renamed again.
     with contextlib.suppress(OSError):
-        if os.lstat(path).st_mtime <= since_seconds and not os.path.lexists(before):
+        is_of_then = os.path.isdir(path) or os.lstat(path).st_mtime <= since_seconds  # noqa: PTH112
+        if is_of_then and not os.path.lexists(before):
             os.rename(path, before)  # noqa: PTH104
 
 
