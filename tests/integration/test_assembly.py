@@ -139,6 +139,8 @@ def test_nobody_waits_for_a_member_of_a_launch_that_has_failed(
     ended = launch.finish(launch.start(tmp_path, *words, before=network))
     assert ended.returncode == 3, ended.stderr
     assert b"worker 0 was stopped because another member had ended (exit code 75)" in ended.stderr
+    victim = launch.call(tmp_path, "why", "run/members/worker-0").stdout
+    assert b"worker 1 failed (exit code 3)" in victim, victim
 
 
 @pytest.mark.parametrize(("form", "code"), [("serves", 0), ("assembles", 2)])

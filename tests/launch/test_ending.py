@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.launch.member_process import MemberEnd, exit_code
+from pitstop.launch.member_process import (
+    MEMBER_DISMISSED,
+    MEMBER_OVER,
+    MemberEnd,
+    dismissal,
+    exit_code,
+)
 
 COMPLETE = MemberEnd(0)
 STOPPED = MemberEnd(75)
@@ -63,3 +69,13 @@ def test_how_each_ended_is_said_in_words() -> None:
         "failed (exit code 3)",
         "was stopped because another member had ended (exit code 143)",
     ]
+
+
+def test_why_others_are_dismissed() -> None:
+    failed = dismissal("worker 1", FAILED)
+    assert failed.code == MEMBER_DISMISSED
+    assert failed.message == f"worker 1 {FAILED}"
+    assert "worker 1" in failed.remedy
+    over = dismissal("worker 0", MemberEnd(0, idle=True))
+    assert over.code == MEMBER_OVER
+    assert "--new" in over.remedy

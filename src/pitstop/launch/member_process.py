@@ -67,6 +67,13 @@ def exit_code(ends: Sequence[MemberEnd]) -> int:
     return next(filter(None, [*own, *leaders, *failures, *stopped, *unsaved]), EXIT_COMPLETED)
 
 
+def dismissal(name: str, end: MemberEnd) -> Notice:
+    """Why the launch ends other members: this one has ended, without which they would wait."""
+    if end.idle:
+        return Notice(MEMBER_OVER, f"{name} had completed in an earlier launch", _OVER)
+    return Notice(MEMBER_DISMISSED, f"{name} {end}", f"Run `pitstop why` on the run of {name}.")
+
+
 _LONGEST_LINE_BYTES = 1 << 20
 _OVERWRITES = re.compile(rb"\r(?=[^\r\n])")
 
@@ -105,6 +112,9 @@ class MemberOutput(OutputPipes):
                 self._terminal.write(target, prefixed(self._prefix, line))
 
 
+MEMBER_DISMISSED, MEMBER_OVER = "member_dismissed", "member_over"  # codes of notices
+_OVER = "The training is over. Start all members over with --new to train again."
+_SUSPENDED = "The run was suspended, and was killed because another member had ended."
 _LAST_HEEDED = signal.SIGUSR1
 """Of the signals that a starting `pitstop run` takes over, see `stops.early_stop`."""
 
@@ -124,7 +134,7 @@ class MemberProcess:
         self.member = member
         self.end: MemberEnd | None = None
         self._output = output
-        self._dismissed = False
+        self._dismissed: Notice | None = None  # why
         self._suspended = False
         self._last_phase = ""
         self._unheard: list[signal.Signals] = []
@@ -166,10 +176,10 @@ class MemberProcess:
                 return status_of(open_existing(self.member.run_dir)).phase
         return self._last_phase
 
-    def dismiss(self) -> None:
+    def dismiss(self, reason: Notice) -> None:
         """Asks it once to end, because the leader or a member that it waits for has ended."""
-        if not self._dismissed:
-            self._last_phase, self._dismissed = self.phase, True
+        if self._dismissed is None:
+            self._last_phase, self._dismissed = self.phase, reason
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -181,8 +191,6 @@ class MemberProcess:
         self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
         code = EXIT_SIGNALLED - returned if returned < 0 else returned
-        if self._suspended:
-            self._record_suspension()
         happened = self._events(since_seconds)
         states = [each.state for each in happened if isinstance(each, AttemptEnded)]
         # What is not saved keeps its own exit code when a request ended it.
@@ -190,10 +198,14 @@ class MemberProcess:
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
         followed = any(isinstance(each, LeaderFound) for each in happened)
         evaluates = self.member.evaluates
+        if self._suspended:
+            self._record(Notice("member_suspended", _SUSPENDED))
+        elif self._dismissed:
+            self._record(self._dismissed)
         self.end = MemberEnd(
             code,
             failed=failed,
-            dismissed=self._dismissed,
+            dismissed=bool(self._dismissed),
             assembling=self._last_phase == ASSEMBLING,
             leads=self.member.leads,
             needed=self.member.needed,
@@ -203,14 +215,13 @@ class MemberProcess:
         )
         return self.end
 
-    def _record_suspension(self) -> None:
-        """Records what the member cannot: it was killed while it was suspended."""
+    def _record(self, notice: Notice) -> None:
+        """Records what the member itself cannot: why the launch has ended it."""
         path = self.member.run_dir / JOURNAL_FILE
         attempts = [each.attempt for each in journal.read(path).entries]
-        message = "The run was suspended, and was killed because another member had ended."
         # Without a journal it only ends unexplained.
         with contextlib.suppress(OSError), Journal(path, max(attempts, default=1)) as record:
-            record.append(Notice("member_suspended", message), durable=True)
+            record.append(notice, durable=True)
 
     def _events(self, since_seconds: float) -> list[Event]:
         entries = journal.read(self.member.run_dir / JOURNAL_FILE).entries

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 
 from pitstop.cluster.spec import ASSEMBLING
+from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.launch import member_process
 from pitstop.launch.plan import HOST, Member
@@ -79,6 +80,7 @@ class _Launcher:
         self._signals = signals
         self._began_seconds = time.time()
         self._dismiss_at = math.inf
+        self._dismissal = Notice(member_process.MEMBER_DISMISSED, "another member ended")
         self._evaluators_at = math.inf  # when evaluators are dismissed at the latest
         # Those who do this wait without end: for a member that has ended.
         self._ended_phases: set[str] = set()
@@ -148,12 +150,24 @@ class _Launcher:
             return
         self.ends.append(member.ended(ended.wait_status, self._began_seconds))
         self._terminal.say(f"{member.member.name} {self.ends[-1]}.")
-        end = self.ends[-1]
+        before = self._waits
+        self._wait_no_longer(member, self.ends[-1], ended.wait_status)
+        if self._waits != before:
+            self._dismissal = member_process.dismissal(member.member.name, self.ends[-1])
+
+    @property
+    def _waits(self) -> tuple[object, ...]:
+        return self._dismiss_at, self._evaluators_at, len(self._ended_phases)
+
+    def _wait_no_longer(
+        self, member: member_process.MemberProcess, end: member_process.MemberEnd, wait_status: int
+    ) -> None:
+        """Decides who is dismissed for the end of a member, and when."""
         if member.member.needed and (end.exit_code != EXIT_COMPLETED or end.idle):
             self._ended_phases.add(ASSEMBLING)
         if end.leads and end.idle:
             self._ended_phases.update(_FOR_LEADER)
-        if member.member.needed and os.WIFSIGNALED(ended.wait_status):
+        if member.member.needed and os.WIFSIGNALED(wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
         elif end.alone and any(each.member.stores for each in self._members):
@@ -184,7 +198,7 @@ class _Launcher:
             if suspended or over_seconds >= patience_seconds + _SAVE_SECONDS:
                 each.kill()
             elif over_seconds >= 0 or self._waits_in_vain(each):
-                each.dismiss()
+                each.dismiss(self._dismissal)
 
     def _waits_in_vain(self, each: member_process.MemberProcess) -> bool:
         if each.member.evaluates and time.monotonic() >= self._evaluators_at:

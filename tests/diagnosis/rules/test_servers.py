@@ -125,6 +125,40 @@ def test_a_worker_that_its_leader_has_stopped_is_a_victim_of_the_leader() -> Non
     assert causes(evidence)[0] == "worker_lost"
 
 
+def test_a_leader_that_stopped_because_this_member_was_killed_does_not_explain_it() -> None:
+    released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
+    ended = AttemptEnded(1, "failed", 137, 40, 30)
+    evidence = attempt_of(STARTED, FIT, killed("SIGKILL"), released, ended, state="failed")
+    assert finding_of(evidence).cause == "killed_from_outside"
+
+
+@pytest.mark.parametrize(
+    ("told", "cause", "resumes"),
+    [
+        (
+            Notice("member_dismissed", "worker 1 failed (exit code 1)", "Look at worker 1."),
+            "worker 1 failed",
+            True,
+        ),
+        (
+            Notice("member_over", "worker 1 had completed", "Use --new."),
+            "worker 1 had completed",
+            False,
+        ),
+    ],
+)
+def test_a_member_that_the_launch_ended_names_the_one_it_waited_for(
+    told: Notice, cause: str, resumes: bool
+) -> None:
+    stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command="pitstop launch")
+    ended = AttemptEnded(1, "stopped", 75, 0, None)
+    finding = finding_of(attempt_of(STARTED, stop, killed("SIGKILL"), ended, told, state="stopped"))
+    assert finding.cause == "worker_lost"
+    assert finding.summary.startswith(cause)
+    assert finding.advice[0] == told.remedy
+    assert any("same command again" in line for line in finding.advice) is resumes
+
+
 @pytest.mark.parametrize(
     ("leader", "saves"),
     [

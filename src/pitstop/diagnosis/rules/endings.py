@@ -36,6 +36,7 @@ _OWN_SOURCES = {
     "script": "`pitstop.request_stop` in the script",
 }
 
+_BY_LAUNCH = ("member_dismissed", "member_over")  # of `pitstop.launch.member_process`
 _DIVERGED_FACTOR = 10.0
 _FEW_EPOCHS = 2
 _UNCHANGED_SHARE = 1e-5
@@ -123,7 +124,7 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     stop = evidence.stop
     if stop is None or evidence.state == "completed":
         return None
-    request = _read_request(stop)
+    request = _of_launch(evidence) or _read_request(stop)
     described = EvidenceItem("journal", _describe(stop))
     seen = [described, *schedulers.job_items(evidence)]
     if late := evidence.last(events.StopDeadlinePassed):
@@ -173,6 +174,14 @@ class _Request(Frozen):
     cause: CauseId
     words: str
     advice: str = ""
+
+
+def _of_launch(evidence: Evidence) -> _Request | None:
+    """The launch sent the signal, because a member had ended that this one would wait for."""
+    notice = evidence.last(events.Notice)
+    if notice is None or notice.code not in _BY_LAUNCH:
+        return None
+    return _Request("worker_lost", f"{notice.message}, so the launch ended this one", notice.remedy)
 
 
 def _read_request(stop: events.StopRequested) -> _Request:

@@ -26,6 +26,7 @@ _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _SEEN_WAITING = 0.9
 # The codes of notices of `pitstop.supervisor.attempt.membership`.
 _WORKER_GONE = "worker_lost"
+_OVER = "member_over"  # of `pitstop.launch.member_process`
 _STORE_GONE = "parameter_server_lost"
 
 
@@ -33,7 +34,7 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.MemberReleased)
     stalled = evidence.last(events.TrainingStalled)
     had_failed = evidence.last(events.ExceptionRaised) or (stalled and stalled.action == "kill")
-    if event is None or (evidence.state == "failed" and had_failed):
+    if event is None or (evidence.state == "failed" and (had_failed or _ended_before(evidence))):
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
@@ -42,8 +43,17 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
     return tell(f"leader_{outcome}", seen, leader=event.leader, reason=event.reason)
 
 
+def _ended_before(evidence: Evidence) -> bool:
+    """Whether the process of this member had ended when its leader told its own end."""
+    kinds = [type(entry.event) for entry in evidence.entries]
+    ended = kinds.index(events.TrainerExited) if events.TrainerExited in kinds else len(kinds)
+    return ended < kinds.index(events.MemberReleased)
+
+
 def comes_too_late(evidence: Evidence) -> bool:
     """Whether it was started when its leader had completed, without which it cannot train."""
+    if any(each.code == _OVER for each in evidence.all(events.Notice)):
+        return True
     released, ended = evidence.last(events.MemberReleased), evidence.last(events.AttemptEnded)
     is_over = released is not None and released.outcome == "completed"
     return is_over and ended is not None and ended.exit_code == EXIT_REFUSED
