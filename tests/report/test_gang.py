@@ -73,10 +73,13 @@ def test_where_nobody_failed_the_leader_stands_first() -> None:
     assert found.to_json()["first_failed"] is None
 
 
-def test_a_request_of_a_person_is_explained_before_the_end_of_the_leader_for_it() -> None:
+@pytest.mark.parametrize("cause", ["preempted_or_terminated", "worker_lost"])
+def test_a_request_of_a_person_is_explained_before_the_end_of_the_leader_for_it(
+    cause: CauseId,
+) -> None:
     members = [
-        _member("worker 0", "stopped", 9.0, "preempted_or_terminated"),
-        _member("worker 1", "stopped", 8.0, "preempted_or_terminated"),
+        _member("worker 0", "stopped", 9.0, cause),
+        _member("worker 1", "stopped", 8.0, cause),
         _member("worker 2", "stopped", 3.0, "stop_requested"),
     ]
     assert of_members("run", members).first.task == "worker 2"

@@ -13,6 +13,7 @@ from pitstop.report.why import WhyReport
 from pitstop.store.run_folder import JOURNAL_FILE
 
 _AGAIN = "the same command again"
+_BY_THE_LAUNCH = ("preempted_or_terminated", "worker_lost")
 _BY_A_PERSON = ("stop_requested", "user_interrupt")
 
 
@@ -82,7 +83,7 @@ def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
         for each in members
         if each.cause in _BY_A_PERSON and each.ended_seconds < leader.ended_seconds
     ]
-    if not firsts and leader.cause == "preempted_or_terminated":
+    if not firsts and leader.cause in _BY_THE_LAUNCH:
         firsts = asked[:1]
     first, *others = [*firsts, *(each for each in members if each not in firsts)]
     if first.failed and leader.report.last.state == "completed":
