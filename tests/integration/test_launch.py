@@ -120,6 +120,20 @@ def test_an_evaluator_does_not_outlive_a_leader_that_was_stopped(tmp_path: Path)
     assert not _processes(tmp_path)
 
 
+@pytest.mark.parametrize("stopped", ["chief-0", "ps-0"])
+def test_nobody_lingers_for_a_member_that_was_stopped_before_it_met_another(
+    tmp_path: Path, stopped: str
+) -> None:
+    started = _started(tmp_path, "--workers", 1, "--ps", 1, "--linger", "1h", lasts=ALL)
+    launch.until(lambda: _all_begun(tmp_path, 3))
+    assert launch.call(tmp_path, "stop", f"run/members/{stopped}").returncode == 0
+    ended = launch.finish(started)
+    assert ended.returncode == 75, ended.stderr
+    assert not _processes(tmp_path)
+    why = json.loads(launch.call(tmp_path, "why", "run", "--json").stdout)
+    assert why["members"][0]["task"] == stopped.replace("-", " ")
+
+
 def test_a_stop_while_the_members_start_is_a_stop(tmp_path: Path) -> None:
     started = _started(tmp_path, "--workers", 2, lasts=ALL)
     launch.until(lambda: psutil.Process(started.pid).children())

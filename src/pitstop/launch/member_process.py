@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pitstop import journal
 from pitstop.cluster.spec import ASSEMBLING
 from pitstop.errors import PitstopError
-from pitstop.events import AttemptEnded, Event, LeaderFound, Notice
+from pitstop.events import AttemptEnded, Event, LeaderFound, MemberJoined, Notice
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_REFUSED, EXIT_SIGNALLED, EXIT_STOPPED
 from pitstop.journal import Journal
 from pitstop.launch.plan import Member
@@ -38,7 +38,7 @@ class MemberEnd(Frozen):
     leads: bool = False  # its end ends the training
     needed: bool = False  # all end with it
     idle: bool = False  # its training had completed before
-    alone: bool = False  # stopped before it had reached its leader, which waits for it
+    alone: bool = False  # stopped before it had reached another member, which waits for it
     evaluates: bool = False  # it may wait for checkpoints forever, and is no part of the training
 
     def __str__(self) -> str:
@@ -196,7 +196,7 @@ class MemberProcess:
         # What is not saved keeps its own exit code when a request ended it.
         was_stopped = states[-1:] == [State.STOPPED.value]
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not was_stopped
-        followed = any(isinstance(each, LeaderFound) for each in happened)
+        met = any(isinstance(each, LeaderFound | MemberJoined) for each in happened)
         evaluates = self.member.evaluates
         if self._suspended:
             self._record(Notice("member_suspended", _SUSPENDED))
@@ -210,7 +210,7 @@ class MemberProcess:
             leads=self.member.leads,
             needed=self.member.needed,
             idle=code == EXIT_COMPLETED and not states,
-            alone=was_stopped and not (self.member.leads or followed or evaluates),
+            alone=was_stopped and not (met or evaluates),
             evaluates=evaluates,
         )
         return self.end

@@ -171,7 +171,7 @@ class _Launcher:
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
         elif end.alone and any(each.member.stores for each in self._members):
-            # The chief waits for it without end, unless that was asked to stop as well.
+            # The others wait for it without end, unless they were asked to stop as well.
             self._dismiss_at = min(self._dismiss_at, time.monotonic() + _ALONE_SECONDS)
         elif end.leads and end.exit_code == EXIT_STOPPED:
             # An evaluator that is no member, as Keras' own, would look for checkpoints without end.
