@@ -37,6 +37,18 @@ def test_a_project_in_a_hidden_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     assert file_access.is_code(str(project / ".git" / "HEAD"))
 
 
+def test_a_working_directory_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not file_access.is_code("/system/history.json")
+    assert file_access.is_code("/dev/null")
+    assert not file_access.is_of_project("/system/history.json")
+
+
 @pytest.mark.parametrize("prefix", [sys.prefix, sys.base_prefix])
 def test_a_project_below_the_prefix_of_python(prefix: str) -> None:
     """Such as `/usr/src/app`."""

@@ -95,3 +95,13 @@ def test_only_files_of_the_project_or_of_callbacks_are_written(
     open_file = best.open("a")
     assert _give(files, "x", best) == []
     open_file.close()
+
+
+def test_a_name_in_a_working_directory_that_was_removed_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert OutputFiles().capture([_BEST]) == {}

@@ -94,17 +94,25 @@ def digest_of(path: str) -> str:
     return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
 
 
+def working_folder() -> str:
+    """Empty if it was removed, such as a temporary one."""
+    with contextlib.suppress(OSError):
+        return os.getcwd()  # noqa: PTH109
+    return ""
+
+
 def is_code(path: str) -> bool:
     # A project may be in a hidden folder.
-    folders = Path(path.removeprefix(f"{Path.cwd()}{os.sep}")).parent.parts
+    folders = Path(path.removeprefix(f"{working_folder()}{os.sep}")).parent.parts
     hidden = any(part.startswith(".") for part in folders if part.strip("."))
     return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
 
 
 def is_of_project(path: str) -> bool:
     """Below the working directory, without `..`, and no code."""
-    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
-    return os.path.normpath(path) == path and path.startswith(here) and not is_code(path)
+    here = working_folder()
+    is_below = bool(here) and path.startswith(os.path.join(here, ""))  # noqa: PTH118
+    return is_below and os.path.normpath(path) == path and not is_code(path)
 
 
 def opened() -> set[str]:

@@ -64,7 +64,8 @@ class FileLooks:
                 found = original(path, *arguments, **options)
             except FileNotFoundError:
                 if is_told and not isinstance(path, int):
-                    self._tell(os.fsdecode(path), 0.0)
+                    with suppress(OSError):  # of a working directory that was removed
+                        self._tell(os.fsdecode(path), 0.0)
                 raise
             if is_told:
                 self._fenced(paths_of, (path, found))

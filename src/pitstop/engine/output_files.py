@@ -107,7 +107,9 @@ OUTPUTS = OutputFiles()  # of this process
 
 
 def _weights(named: Iterable[str]) -> list[str]:
-    return [os.path.abspath(path) for path in named if path.endswith(WEIGHTS)]  # noqa: PTH100
+    with contextlib.suppress(OSError):  # of a working directory that was removed
+        return [os.path.abspath(path) for path in named if path.endswith(WEIGHTS)]  # noqa: PTH100
+    return []
 
 
 def _holds(path: str, content: bytes) -> bool:

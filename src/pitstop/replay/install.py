@@ -98,7 +98,7 @@ def _wait(recorder: Recorder, name: str, original: Original, coordinator: Any) -
 
 
 def _watch_readers() -> None:
-    private.on_checkpoint_read(EARLIER.note)
+    private.on_checkpoint_read(observing()(EARLIER.note))
     hook(h5py.File, "__init__", _open_h5)
     gfile = tf.io.gfile
     for name in ("remove", "rmtree"):
@@ -125,14 +125,19 @@ def _remove(original: Original, path: Any) -> None:
     original(path)
 
 
-def _open_h5(
-    original: Original, file: Any, /, name: Any, mode: str = "r", *args: Any, **kwargs: Any
-) -> None:
+@observing()
+def _note_h5(name: Any, mode: str) -> None:
     if mode in ("r", "r+", "a") and isinstance(name, str | os.PathLike):
         EARLIER.note(str(name), is_only_read=mode == "r")
     elif mode == "w" and isinstance(name, str | os.PathLike):
         EARLIER.note_begun_anew(str(name))
         REWRITTEN.note_weights(str(name))
+
+
+def _open_h5(
+    original: Original, file: Any, /, name: Any, mode: str = "r", *args: Any, **kwargs: Any
+) -> None:
+    _note_h5(name, mode)
     original(file, name, mode, *args, **kwargs)
 
 
