@@ -105,6 +105,16 @@ def test_files_that_the_script_removes_are_there_when_the_training_goes_on(tmp_p
     assert "later.h5" in told[0]
 
 
+def test_a_log_that_the_script_renames_first_is_there_when_the_training_goes_on(
+    tmp_path: Path,
+) -> None:
+    log = _written(tmp_path / "train.log", 10)
+    files = _listening()
+    log.rename(tmp_path / "train.log.old")
+    files.put_back_removed(_BEGAN_SECONDS)
+    assert log.exists()
+
+
 def test_a_link_that_the_script_removes_does_not_come_back_as_a_file(tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to(_written(tmp_path / "epoch3.h5", 10))
     files = _listening()

@@ -48,6 +48,17 @@ def test_a_file_is_that_of_the_training_until_the_interrupted_one_goes_on(best: 
     assert not Path(f"{best}{ASIDE}").exists()
 
 
+def test_what_is_put_aside_outlives_its_folder(best: Path) -> None:
+    folder = best.parent / "out"
+    folder.mkdir()
+    of_fold = best.rename(folder / _BEST)
+    files = OutputFiles()
+    _give(files, "of the first", of_fold)
+    folder.rename(folder.with_name("first"))
+    assert files.begin([], continues=True) == [of_fold]
+    assert of_fold.read_text() == "of the interrupted training"
+
+
 def test_a_second_kill_in_between_loses_nothing(best: Path) -> None:
     _give(OutputFiles(), "of the first", best)
     again = OutputFiles()

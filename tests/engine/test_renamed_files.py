@@ -169,15 +169,21 @@ def test_after_a_finished_training_only_what_was_done_between_trainings(
 
 
 @pytest.mark.usefixtures("rewritten")
-def test_a_folder_that_was_renamed_after_each_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_folder_that_was_renamed_after_each_training(is_made_again: bool, tmp_path: Path) -> None:
     _attempt(tmp_path, 1)
     since_seconds = time.time()
     for number in "12":
         Path("out").mkdir()
         Path("out", number).touch()
         Path("out").rename(f"out-{number}")
+    if is_made_again:
+        Path("out").mkdir()
+        Path("out", "new").touch()
     _attempt(tmp_path, 2).take_back(since_seconds, of_training=False)
     assert (Path("out/1").exists(), Path("out-2/2").exists()) == (True, True)
+    assert Path("out/new").exists() == is_made_again
+    assert not Path("out-1").exists()
 
 
 @pytest.mark.usefixtures("rewritten")

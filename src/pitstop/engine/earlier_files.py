@@ -37,7 +37,7 @@ _BEGUN_ANEW = "it has overwritten: what the training had written there is lost"
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _REPLACING = {"os.rename": 1, "os.remove": 0, "shutil.rmtree": 0}
 """Audit events by which a file loses its content, and which argument is its path."""
-_NO_FOLDER = -1  # a path that is not below an open folder
+_NO_FOLDER = (-1, None)  # of a path that is not below an open folder
 _Doubt = Callable[[str], None]  # is told why a training is not exact
 
 
@@ -117,12 +117,13 @@ class EarlierFiles:
 
     def _on_replaced(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         path = arguments[_REPLACING[event]]
-        is_in_folder = event == "os.remove" and arguments[1] != _NO_FOLDER
-        if isinstance(path, int) or is_in_folder:
+        if isinstance(path, int) or arguments[-1] not in _NO_FOLDER:
             return
         if event == "os.rename":
             source = os.fsdecode(arguments[0])
             self._is_given_back(source)
+            if self._listening:
+                self.removes(source)
             self.note_begun_anew(os.fsdecode(path))
             if script_frame(frame) and not os.path.islink(source):  # noqa: PTH114
                 REWRITTEN.note(os.fsdecode(path))
@@ -164,9 +165,8 @@ class EarlierFiles:
             self._tell(path, _UNDER_ANOTHER_NAME.format(os.path.basename(other)))  # noqa: PTH119
 
     def _on_linked(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
-        path, folder_fd = arguments[1], arguments[-1]
-        if folder_fd == _NO_FOLDER and script_frame(frame):
-            path_record.creates(os.fsdecode(path), self._since_seconds)
+        if arguments[-1] in _NO_FOLDER and script_frame(frame):
+            path_record.creates(os.fsdecode(arguments[1]), self._since_seconds)
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         if is_only_read:
@@ -245,6 +245,7 @@ class EarlierFiles:
         return self._contents.get(str(path))
 
     def put_back(self, path: Path) -> None:
+        RENAMED.writes(str(path))
         self._begun_anew.pop(os.path.abspath(path), None)  # noqa: PTH100
         self._continued.pop(os.path.abspath(path), None)  # noqa: PTH100
         APPENDED.put_back(os.path.realpath(path))
@@ -315,8 +316,7 @@ class EarlierFiles:
     def watch(self, since_seconds: float, doubt: _Doubt, began_seconds: float = math.inf) -> None:
         """Tells the first file that is opened and was changed since then; renames are taken back.
 
-        What was written since `began_seconds`, when the run began to train, and begun anew, is told
-        too.
+        What was written since the run began to train, and begun anew, is told too.
         """
         self._since_seconds, self._doubt = since_seconds, doubt
         self._began_seconds = began_seconds

@@ -71,7 +71,7 @@ class OutputFiles:
     def _make(self, path: str, content: bytes, changed_seconds: float) -> bool:
         if _holds(path, content):
             return False
-        aside = Path(path + ASIDE)
+        aside = _aside(path)
         with contextlib.suppress(OSError):
             if _holds(str(aside), content):
                 aside.replace(path)
@@ -95,15 +95,23 @@ class OutputFiles:
         for path in self._given.union(_weights(named)):
             with contextlib.suppress(OSError):
                 if continues:
-                    Path(path + ASIDE).replace(path)
+                    Path(path).parent.mkdir(parents=True, exist_ok=True)
+                    _aside(path).replace(path)
                 else:
-                    Path(path + ASIDE).unlink()
+                    _aside(path).unlink()
                 found.append(Path(path))
         self._given.clear()
         return found
 
 
 OUTPUTS = OutputFiles()  # of this process
+
+
+def _aside(path: str) -> Path:
+    """Outside of its folder, which the script may rename or remove."""
+    folder = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
+    relative = path.removeprefix(folder)
+    return Path((path if relative == path else folder + relative.replace(os.sep, ".")) + ASIDE)
 
 
 def _weights(named: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,11 +106,11 @@ class RenamedFiles:
         later = [act for act in acts if act.seconds > self._since_seconds]
         renames = [act for act in later if act.kind == "rename"]
         # A later training may have used the name again.
-        between = [act for act in renames if not act.in_training]
-        for act in reversed(renames) if of_training else between:
+        first = {act.before: act for act in reversed(renames) if not act.in_training}
+        for act in reversed(renames) if of_training else first.values():
             is_near = all(map(file_access.is_of_project, (act.path, act.before)))
             if is_near:
-                _rename_back(act.path, act.before, self._since_seconds)
+                _rename_back(act.path, act.before, self._since_seconds, merges=not of_training)
             if act.after or not is_near:
                 self._lost.add(act.path)
         self._set_links([act for act in acts if act.kind == "link"])
@@ -147,12 +148,24 @@ class RenamedFiles:
             self._lost.discard(os.path.abspath(path))  # noqa: PTH100
 
 
-def _rename_back(path: str, before: str, since_seconds: float) -> None:
-    # What was written later is written again, and renamed again.
+def _rename_back(path: str, before: str, since_seconds: float, *, merges: bool = False) -> None:
+    is_folder = os.path.isdir(path)  # noqa: PTH112
     with contextlib.suppress(OSError):
-        is_of_then = os.path.isdir(path) or os.lstat(path).st_mtime <= since_seconds  # noqa: PTH112
-        if is_of_then and not os.path.lexists(before):
-            os.rename(path, before)  # noqa: PTH104
+        if not os.path.lexists(before):
+            # What was written later is written again, and renamed again.
+            if is_folder or os.lstat(path).st_mtime <= since_seconds:
+                os.rename(path, before)  # noqa: PTH104
+        elif is_folder and merges:
+            _merge(Path(path), Path(before))
+
+
+def _merge(folder: Path, into: Path) -> None:
+    """Moves the files of a folder into one that was made again."""
+    for file in [*filter(Path.is_file, folder.rglob("*"))]:
+        target = into / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(target)
+    shutil.rmtree(folder)
 
 
 def _target(path: str) -> str:
