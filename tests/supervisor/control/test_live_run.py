@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
 from pitstop.link.messages import ClientRequest, StatusAnswer
 from pitstop.supervisor.control import live_run
 from pitstop.supervisor.control.live_run import LiveRun
@@ -53,3 +54,15 @@ def test_nobody_is_waited_for_without_a_leader() -> None:
     supervisor = Supervisor(Status("running"))
     assert _of_all(supervisor) == Status("running")
     assert len(supervisor.asked) == 1
+
+
+def test_a_run_that_ends_before_it_saves_a_checkpoint_says_so() -> None:
+    class Ends(Supervisor):
+        def receive(self) -> Any:
+            raise NoAnswer("It is late.") if told == [] else PeerClosed("It is gone.")
+
+    told: list[str] = []
+    supervisor: Any = Ends(Status("running"))
+    with pytest.raises(EnvironmentFault, match="ended"):
+        LiveRun(supervisor, 1).checkpoint("", lambda: told.append("later"))
+    assert told == ["later"]

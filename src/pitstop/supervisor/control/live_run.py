@@ -24,6 +24,7 @@ ANSWER_SECONDS = 1.5
 """The time for an answer: a supervisor looks for clients several times a second."""
 _ASKED_AT_ONCE = 32
 _POLL_SECONDS = 0.05
+_ENDED = "The run has ended without that checkpoint."
 _Answer = TypeVar("_Answer", bound=messages.Message)
 
 
@@ -112,7 +113,10 @@ class LiveRun:
             return self._ask(request, messages.CheckpointAnswer)
         waits()
         self._connection.socket.settimeout(None)
-        return self._answer(messages.CheckpointAnswer)
+        try:
+            return self._answer(messages.CheckpointAnswer)
+        except errors.PeerClosed as error:
+            raise errors.EnvironmentFault(_ENDED) from error
 
     def _ask(self, request: messages.ClientRequest, expected: type[_Answer]) -> _Answer:
         self._connection.socket.settimeout(ANSWER_SECONDS)
