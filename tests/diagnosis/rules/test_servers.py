@@ -125,6 +125,17 @@ def test_a_worker_that_its_leader_has_stopped_is_a_victim_of_the_leader() -> Non
     assert causes(evidence)[0] == "worker_lost"
 
 
+def test_a_member_that_waited_for_one_that_has_failed_is_its_victim() -> None:
+    reason = "worker 1: its run has ended"
+    stop = StopRequested("cluster", "now", "", reason=reason)
+    ended = AttemptEnded(1, "stopped", 75, 0, None)
+    for state, cause in (("failed", "worker_lost"), ("stopped", "stop_requested")):
+        gone = MemberEnded("worker 1", "host", state, 1)
+        finding = finding_of(attempt_of(STARTED, gone, stop, killed(), ended, state="stopped"))
+        assert finding.cause == cause
+        assert "worker 1" in finding.summary
+
+
 def test_a_leader_that_stopped_because_this_member_was_killed_does_not_explain_it() -> None:
     released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
     ended = AttemptEnded(1, "failed", 137, 40, 30)

@@ -114,11 +114,23 @@ def waited_for_worker(evidence: Evidence) -> Finding | None:
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
-    event = evidence.last(events.GangBroken)
+    event = evidence.last(events.GangBroken) or _failed_before_it_met(evidence)
     if event is None:
         return None
     seen = (EvidenceItem("journal", f"{event.task}: {event.reason}"),)
     return tell("member_lost", seen, task=event.task, reason=event.reason)
+
+
+def _failed_before_it_met(evidence: Evidence) -> events.GangBroken | None:
+    """The end of a member for which this one has waited in vain."""
+    stop = evidence.stop
+    if stop is None or stop.source != "cluster":
+        return None
+    failed = (each for each in evidence.all(events.MemberEnded) if each.state == "failed")
+    found = next((each for each in failed if stop.reason.startswith(f"{each.task}:")), None)
+    if found is None:
+        return None
+    return events.GangBroken("", found.task, f"it failed with exit code {found.exit_code}")
 
 
 def completed_member(evidence: Evidence) -> Finding | None:
