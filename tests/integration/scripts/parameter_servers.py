@@ -1,6 +1,7 @@
 """Counts the steps of workers in variables on parameter servers: in each shard, and in slots.
 
-Arguments: how many epochs, and how many steps each.  The pace of a step is that of the tests.
+Arguments: how many epochs, and how many steps each.  The pace of a step is that of the tests: that
+of the first half of all steps, and that of the others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 EPOCHS, STEPS = int(sys.argv[1]), int(sys.argv[2])
-PACE_SECONDS = float(os.environ.get("SAMPLE_PACE") or 0)
+PACES_SECONDS = [float(each) for each in (os.environ.get("SAMPLE_PACE") or "0").split(",")]
 
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 if resolver.task_type in ("ps", "worker"):
@@ -37,13 +38,17 @@ def dataset(_context: Any) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensors(tf.constant(1, tf.int64)).repeat()
 
 
+def pause(done: Any) -> None:
+    time.sleep(PACES_SECONDS[-1 if 2 * int(done) >= EPOCHS * STEPS else 0])
+
+
 @tf.function
 def step(iterator: Any) -> Any:
     if not slots:
         # Created late, as an optimizer does.
         slots.append(tf.Variable(tf.zeros([4], tf.int64), name="slot"))
-    if PACE_SECONDS:
-        tf.py_function(lambda: time.sleep(PACE_SECONDS), [], [])
+    if any(PACES_SECONDS):
+        tf.py_function(pause, [total.read_value()], [])
     one = next(iterator)
     for shard in (*counts.variables, *slots):
         shard.assign_add(tf.fill(tf.shape(shard), one))
