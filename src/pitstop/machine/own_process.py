@@ -11,7 +11,8 @@ from pathlib import Path
 from pitstop.machine.descriptors import readable
 from pitstop.machine.kernel_file import read_text, stat_fields, table
 
-_START_TIME_FIELD = 19  # index of `starttime` after the command name in /proc/PID/stat (proc(5))
+# Indices of `starttime` and `exit_code` after the command name in /proc/PID/stat, see proc(5).
+_START_TIME_FIELD, _EXIT_CODE_FIELD = 19, 49
 
 _ENDED = ("Z", "X")
 _SUSPENDED = ("T", "t")
@@ -40,6 +41,13 @@ def is_suspended(pid: int, began_ticks: int | None = None) -> bool:
     """Whether a process, the one that began then, is stopped: by Ctrl-Z, SIGSTOP or a debugger."""
     fields = _fields_of(pid, began_ticks)
     return bool(fields) and fields[0] in _SUSPENDED
+
+
+def killed_by(pid: int) -> str:
+    """The signal that ended a process which its parent has not collected yet; else empty."""
+    fields = _fields_of(pid, None)
+    status = int(fields[_EXIT_CODE_FIELD]) if fields and fields[0] in _ENDED else 0
+    return signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else ""
 
 
 def is_running(pid: int) -> bool:

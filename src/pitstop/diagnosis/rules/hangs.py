@@ -147,7 +147,7 @@ def _last_stall(evidence: Evidence) -> TrainingStalled | None:
 def _seen(stalled: TrainingStalled) -> tuple[EvidenceItem, ...]:
     action = "" if stalled.action == "warn" else ", and Pitstop ended it"
     items = [EvidenceItem("watchdog", f"no progress for {stalled.seconds:.0f} s{action}")]
-    items += [EvidenceItem("data worker", worker) for worker in stalled.workers]
+    items += [EvidenceItem("worker", worker) for worker in stalled.workers]
     if stalled.stack:
         own = [each for each in stalled.stack if "site-packages" in each or _STDLIB not in each]
         shown = map(phrases.shorten, (own or stalled.stack)[:_MOST_LINES])

@@ -7,7 +7,7 @@ from typing import Any
 
 from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.link.beacon import Beacon, Progress
-from pitstop.machine.own_process import is_suspended
+from pitstop.machine.own_process import is_suspended, killed_by
 from pitstop.observation import thread_facts
 from pitstop.record import Frozen
 from pitstop.supervisor.hangs import watchdog
@@ -163,7 +163,7 @@ class HangMonitor:
             action=action,
             stack=[str(frame) for frame in found.frames],
             threads=[str(fact) for fact in evidence.threads[:_MOST_THREADS]],
-            workers=list(evidence.dead_workers),
+            workers=[*evidence.dead_workers, *_unnoticed(pid)],
             stacks_file=answer.file,
             missing=list(answer.missing),
         )
@@ -191,6 +191,16 @@ def _mark(progress: Progress) -> tuple[int, ...]:
         progress.replayed_batches,
         progress.pulses,
     )
+
+
+def _unnoticed(pid: int) -> list[str]:
+    """Processes that it has started, which were killed and which it has not collected."""
+    killed = {child: killed_by(child) for child in family.tree_of(pid)[1:]}
+    return [
+        f"process {child}, ended by {name}; nobody waited for it"
+        for child, name in killed.items()
+        if name
+    ]
 
 
 def _describe(event: WorkerDied) -> str:
