@@ -130,6 +130,27 @@ def test_a_whole_last_part(text: str) -> None:
     assert cause(text.rstrip().rpartition("\n")[0]) == "unknown"
 
 
+def test_a_checkpoint_that_counts_epochs_from_zero_begins_none() -> None:
+    rounds = (
+        f"Epoch {n}/9\nEpoch 0000{n - 1}: val_loss did not improve\n5s - loss: 0.3\n"
+        for n in range(1, 10)
+    )
+    assert cause("".join(rounds)) == "completed_normally"
+
+
+def test_an_early_stop_of_the_training_before() -> None:
+    first, last = (
+        "".join(
+            f"[2026-07-25 16:11:5{n}] INFO     training.trainer \u2014 Epoch {n}/9 | Loss=0.{n}\n"
+            for n in range(1, end)
+        )
+        for end in (6, 10)
+    )
+    stop = "[2026-07-25 16:12:00] INFO     training.trainer \u2014 Early stopping at epoch 5\n"
+    assert cause(first + stop) == "early_stopping_or_callback_stop"
+    assert cause(first + stop + last) == "completed_normally"
+
+
 def test_a_training_that_is_repeated_ends_as_before() -> None:
     again = "".join(
         f"Epoch 1/1\n8/8 [=====] - 2s - loss: 0.{n}\n(8,) (8,)\nArea 0.{n}\n" for n in range(6)
@@ -234,6 +255,7 @@ def test_last_lines_of_other_programs(text: str, expected: str) -> None:
         "Search finished. Best val_loss: 0.29",
         "[2026-01-30 19:02:16,833][manifold][INFO] - >>> Pipeline Complete. Shutting down.",
         "所有任务完成!",
+        "INFO:launch_crd:kubeflow.org/tfjobs a has reached the expected condition: Succeeded.",
     ],
 )
 def test_what_says_that_all_was_done(text: str) -> None:

@@ -7,7 +7,10 @@ from dataclasses import replace
 from pitstop.diagnosis.log.lines import Line
 from pitstop.record import Frozen
 
-LOGGED = r"(?:(?:[\w.]+ - )?(?:INFO|DEBUG)(?: - | +(?:[\w.:-]+ +){0,2}?|\W*\[[\w.]+:\d+\]\W*))?"
+LOGGED = (
+    r"(?:[\w.]+ — )?"
+    r"(?:(?:[\w.]+ - )?(?:INFO|DEBUG)(?: - | +(?:[\w.:-]+ +){0,2}?|\W*\[[\w.]+:\d+\]\W*))?"
+)
 """What many loggers put before a message, after the time."""
 EPOCH = re.compile(
     rf"^[\W_]*{LOGGED}(?:(?:I )?Train(?:ing)? (?:of )?)?(?:[Ee]poch|EPOCH)[ :#=]*"
@@ -31,7 +34,7 @@ _LOOKS_LIKE_TRAINING = re.compile(
 _MEASURED = re.compile(r"loss|acc|sec|lr|Trial \d", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
     r"^\s+File |^\s+at |Error(?![):=\s]*\d)|Warning|Exception|[Rr]etry|[Aa]ttempt"
-    r"|^[IWEF] (?!Training of Epoch)|failed|^\s*[#\"'(]"
+    r"|^[IWEF] (?!Training of Epoch)|failed|^\s*[#\"'(]|^Epoch \d{5}: "
 )
 _NAN = re.compile(
     r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
