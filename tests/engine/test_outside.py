@@ -48,6 +48,41 @@ def test_a_draw_is_told_with_its_place(tmp_path: Path, code: str) -> None:
     assert "script.py:11" in line
 
 
+_MAKE = """
+import numpy.random
+from pitstop.inject import streams
+streams.seed_numpy()
+own = type("Own", (), dict())()
+own.seed, seed, none = 3, 4, None
+def make():
+    return {call}
+t = threading.Thread(target=make); t.start(); t.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "is_told"),
+    [
+        ("numpy.random.RandomState(7)", False),
+        ("numpy.random.RandomState(seed=seed)", False),
+        ("numpy.random.RandomState(own.seed)", False),
+        ("numpy.random.RandomState(seed + 1).rand()", False),
+        ("[numpy.random.RandomState(n) for n in (1, 2)]", False),
+        ("numpy.random.RandomState()", True),
+        ("numpy.random.RandomState(None)", True),
+        ("numpy.random.RandomState(none)", True),
+        ("numpy.random.RandomState(secrets.randbits(8))", True),
+        ("numpy.random.default_rng()", True),
+        ("numpy.random.default_rng(seed)", False),
+    ],
+)
+def test_a_generator_that_a_thread_makes_without_a_seed_is_told(
+    call: str, is_told: bool, tmp_path: Path
+) -> None:
+    code = _MAKE.replace("{call}", call)
+    assert bool(_said(tmp_path, code)) == is_told
+
+
 def test_an_op_with_a_seed_of_its_own_is_told_only_between_steps(tmp_path: Path) -> None:
     draw = "OUTSIDE.drawn_by_seeded_op(lambda: 'here')"
     assert "here" in _said(tmp_path, draw)

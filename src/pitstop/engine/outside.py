@@ -1,6 +1,7 @@
 """What a training does that no checkpoint holds: it draws from the machine, sets variables."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +45,7 @@ class Outside:
         self._doubt = None
 
     def drawn(self, frame: Frame) -> None:
-        if self._doubt and (place := script_frame(frame)):
+        if self._doubt and not _is_seeded(frame) and (place := script_frame(frame)):
             self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
 
     def drawn_by_seeded_op(self, place_on_stack: Callable[[], str]) -> None:
@@ -63,6 +64,31 @@ class Outside:
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         if self._steps and self._doubt and script_frame(frame):
             self._tell(_SETS.format(os.fsdecode(arguments[0])))
+
+
+def _is_seeded(frame: Frame) -> bool:
+    """Whether the frame calls `RandomState` with a seed, which draws before it looks at it."""
+    if frame is None:
+        return False
+    import linecache  # noqa: PLC0415  each Python process of a run loads this module
+
+    code = frame.f_code
+    line, last_line, begin, end = [*code.co_positions()][frame.f_lasti // 2]
+    if line is None or line != last_line:
+        return False
+    call = linecache.getline(code.co_filename, line, frame.f_globals).encode()[begin:end].decode()
+    found = re.fullmatch(r"(?:\w+\.)*RandomState\((?:seed=)?(.+)\)", call)
+    if found is None or "None" in call:
+        return False
+    seed = found[1]
+    if seed.isdigit() or not re.fullmatch(r"[\w.]+", seed):
+        # What is computed is not None.
+        return True
+    first, *attributes = seed.split(".")
+    value = {**frame.f_globals, **frame.f_locals}.get(first)
+    for name in attributes:
+        value = getattr(value, "__dict__", {}).get(name)
+    return value is not None
 
 
 OUTSIDE = Outside()  # of this process
