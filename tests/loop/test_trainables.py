@@ -75,8 +75,9 @@ def test_slots_are_made_for_the_variables_that_had_some() -> None:
     optimizer = keras.optimizers.Adam()
     reference = keras.optimizers.Adam()
     reference.build(other.trainable_variables)
+    alike = {"dtype": "float32", "shape": [], "tensor": ""}
     described = [
-        {"index": index, "path": f"opt/{each.path}", "dtype": "float32", "shape": [], "tensor": ""}
+        {**alike, "index": index, "path": f"opt/{each.path}", "name": each.path}
         for index, each in enumerate(reference.variables)
     ]
     objects = {"one": one, "other": other, "opt": optimizer}

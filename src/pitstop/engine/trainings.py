@@ -40,7 +40,7 @@ class Trainings:
         return any(point.is_loop for point in self._points)
 
     def of_this_number(self) -> RestorePoint | None:
-        """The state with the next number, of a loop or an older Pitstop; else None."""
+        """The state with the next number, where all are of loops; else None."""
         return None if self._known() else self.point_for(self._beacon.trainings())
 
     @property

@@ -42,7 +42,7 @@ class _Variable(Frozen):
 class SavedVariable(_Variable):
     shape: tuple[int, ...]
     tensor: str
-    name: str = ""  # what it was called at its creation; empty in states that do not tell
+    name: str  # what it was called at its creation
     owned: bool = False  # it belongs to the model of the `fit`, or to an object that was named
     dropped: bool = False  # of a model that was trained before, and that the script no longer held
 
@@ -136,8 +136,6 @@ def fits(item: SavedVariable, variable: PresentVariable) -> bool:
 
 
 def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
-    if not item.name:
-        return fits(item, variable)
     if variable.alive and (item.path, item.owned) != (variable.path, variable.owned):
         return False
     return item.name == variable.name and fits(item, variable)
