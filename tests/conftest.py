@@ -15,8 +15,9 @@ settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("torture", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
-# `nohup` ignores it, and children inherit that.
+# `nohup` ignores the one, a shell the other for what it runs with `&`; children inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
