@@ -218,6 +218,7 @@ RULES: tuple[Rule, ...] = (
     servers.store_lost,
     servers.waited_for_worker,
     servers.lost_a_member,
+    servers.suspended_together,
     servers.completed_member,
     servers.server_waits,
     numerics.nan_loss,

@@ -136,6 +136,14 @@ def test_a_member_that_waited_for_one_that_has_failed_is_its_victim() -> None:
         assert "worker 1" in finding.summary
 
 
+def test_workers_that_were_suspended_together_are_not_said_to_have_lost_one() -> None:
+    error = raised("AbortedError", "Collective ops is aborted by: heartbeat timeout", "Exception")
+    told = Notice("suspended", "The run was suspended for 15 s.")
+    finding = finding_of(attempt_of(STARTED, FIT, told, error, exited(1)))
+    assert "suspended (Ctrl-Z)" in finding.summary
+    assert "15 s" in str(finding.evidence)
+
+
 def test_a_leader_that_stopped_because_this_member_was_killed_does_not_explain_it() -> None:
     released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
     ended = AttemptEnded(1, "failed", 137, 40, 30)

@@ -26,6 +26,7 @@ _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _SEEN_WAITING = 0.9
 # The codes of notices of `pitstop.supervisor.attempt.membership`.
 _WORKER_GONE = "worker_lost"
+_SUSPENDED = "suspended"
 _OVER = "member_over"  # of `pitstop.launch.member_process`
 _STORE_GONE = "parameter_server_lost"
 
@@ -90,7 +91,7 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
     if gone:
         task, seen = _named_in(gone[-1]), EvidenceItem("journal", gone[-1].message)
     else:
-        if raised is None or raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
+        if raised is None or not _is_of_a_lost_task(raised):
             return None
         named = _STORE.search(raised.message)
         if named is None:
@@ -133,13 +134,24 @@ def _failed_before_it_met(evidence: Evidence) -> events.GangBroken | None:
     return events.GangBroken("", found.task, f"it failed with exit code {found.exit_code}")
 
 
+def suspended_together(evidence: Evidence) -> Finding | None:
+    """Workers that were suspended by Ctrl-Z take each other for lost when they go on."""
+    raised = evidence.last(events.ExceptionRaised)
+    told = [each for each in evidence.all(events.Notice) if each.code == _SUSPENDED]
+    if not told or raised is None or not _is_of_a_lost_task(raised):
+        return None
+    return tell("suspended_together", [EvidenceItem("journal", told[-1].message)])
+
+
+def _is_of_a_lost_task(raised: events.ExceptionRaised) -> bool:
+    return raised.class_name.rpartition(".")[2] in _UNAVAILABLE
+
+
 def completed_member(evidence: Evidence) -> Finding | None:
     """One that this member trained with had ended before, and TensorFlow failed without it."""
     raised, gang = evidence.last(events.ExceptionRaised), evidence.last(events.GangFormed)
     ended = [each for each in evidence.all(events.MemberEnded) if each.state == "completed"]
-    if gang is None or raised is None or not ended:
-        return None
-    if raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
+    if gang is None or raised is None or not ended or not _is_of_a_lost_task(raised):
         return None
     seen = EvidenceItem("journal", f"{ended[0].task}: completed")
     return tell("member_completed", [seen], task=ended[0].task)
