@@ -75,3 +75,10 @@ def test_completed_only_by_the_last_attempt() -> None:
     assert not is_completed(done + _entries(_STARTED, attempt=2))
     assert not is_completed(_entries(_STARTED, AttemptEnded(1, "failed", 1, 1, None)))
     assert not is_completed([])
+
+
+def test_a_process_that_did_not_train_has_no_position() -> None:
+    server = TrainerExited(0, "", 0, 0, 0, "server", 0.1)
+    entries = _entries(_STARTED, server, AttemptEnded(1, "completed", 0, 0, None))
+    status = status_from("run", entries, None, 0.0)
+    assert (status.step, status.epoch, status.step_in_epoch) == (None, None, None)
