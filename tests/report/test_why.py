@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.diagnosis import diagnose
-from pitstop.events import AttemptEnded, Restored, ResumeChosen
+from pitstop.events import AttemptEnded, LeaderFound, Restored, ResumeChosen, RoleTaken
 from pitstop.journal import Journal
 from pitstop.report import why, why_log
 from pitstop.report.why import AttemptProgress, compare, progress
@@ -97,6 +97,18 @@ def test_progress_and_steps_computed_twice() -> None:
         "This attempt got 1,013 steps further than the earlier ones.",
         "Over 2 attempts, 7 steps had to be repeated.",
     )
+
+
+def test_an_attempt_that_did_not_train_repeated_nothing() -> None:
+    assert not any("repeated" in line for line in compare(_attempts((0, 47), (0, 0))))
+    assert "7 steps" in compare(_attempts((0, 47), (40, 40), (40, 90)))[-1]
+
+
+def test_the_steps_of_a_worker_are_those_of_its_leader() -> None:
+    member = RoleTaken("monitored_session", 7), LeaderFound("worker 0")
+    evidence = attempt_of(STARTED, *member, killed())
+    found = progress(evidence, diagnose(evidence), 0)
+    assert found.first_step == found.last_step == 47
 
 
 def test_only_attempts_at_the_end_count_for_the_cause() -> None:

@@ -39,7 +39,10 @@ class AttemptProgress(Frozen):
 def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> AttemptProgress:
     """How far an attempt came; `recorded_step` is the last in its own record, 0 without one."""
     begun = evidence.first(events.Restored) or evidence.first(events.ResumeChosen)
-    first = begun.step if begun is not None else 0
+    last = max(recorded_step, diagnosis.step or 0)
+    # Its leader restores the steps, from a number that it does not tell.
+    follows = evidence.last(events.RoleTaken) and evidence.last(events.LeaderFound)
+    first = begun.step if begun is not None else last if follows else 0
     return AttemptProgress(
         attempt=evidence.attempt,
         state=diagnosis.state,
@@ -47,7 +50,7 @@ def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> At
         started_seconds=evidence.entries[0].time_seconds,
         ended_seconds=evidence.entries[-1].time_seconds,
         first_step=first,
-        last_step=max(first, recorded_step, diagnosis.step or 0),
+        last_step=max(first, last),
         checkpoint_step=diagnosis.checkpoint_step,
     )
 
@@ -72,7 +75,7 @@ def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
         best = max(attempts, key=lambda each: (each.last_step, -each.attempt))
         yield f"No attempt since attempt {best.attempt} got further than step {before:,}."
     # Steps that an attempt had reached and a later one began before.
-    pairs = pairwise(attempts)
+    pairs = pairwise(each for each in attempts if each.last_step > each.first_step)
     repeated = sum(max(0, earlier.last_step - later.first_step) for earlier, later in pairs)
     if repeated:
         yield f"Over {len(attempts)} attempts, {phrases.steps(repeated)} had to be repeated."
