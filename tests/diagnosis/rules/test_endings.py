@@ -222,6 +222,9 @@ def test_a_forced_stop_says_what_was_waited_for() -> None:
     late = StopDeadlinePassed(20.0, "validation", "no step ended (phase: validation)")
     finding = finding_of(stopped(StopRequested("command", "graceful"), late, killed()))
     assert "killed after 20 s: no step ended (phase: validation)." in finding.summary
+    assert "by force" in str(finding.evidence)
+    saved = finding_of(stopped(StopRequested("command", "graceful"), late, *STOPPED_CLEANLY))
+    assert "by force" not in str(saved.evidence)
 
 
 def test_a_closed_terminal_gets_the_advice_for_it() -> None:

@@ -127,7 +127,8 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     request = _of_launch(evidence) or _read_request(stop)
     described = EvidenceItem("journal", _describe(stop))
     seen = [described, *schedulers.job_items(evidence)]
-    if late := evidence.last(events.StopDeadlinePassed):
+    late = evidence.last(events.StopDeadlinePassed)
+    if late and not evidence.last(events.TrainerStopped):
         waited = f"{late.waited_seconds:.0f} s in phase {late.phase}"
         seen.append(EvidenceItem("journal", f"ended by force after {waited}: {late.reason}"))
     confidence = 0.98 if evidence.state == "stopped" else 0.7
