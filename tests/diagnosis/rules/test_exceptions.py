@@ -610,3 +610,11 @@ def test_whoever_read_the_output_of_a_callback_of_keras_ended_first() -> None:
     finding = finding_of(failed(replace(gone, callback="ProgbarLogger")))
     assert finding.cause == "user_code_error"
     assert finding.summary.startswith("The program that read its output ended first")
+
+
+def test_what_a_callback_cannot_print_is_a_matter_of_the_encoding() -> None:
+    said = "'ascii' codec can't encode character '\\xfc' in position 9: ordinal not in range(128)"
+    error = raised("UnicodeEncodeError", said, "ValueError", callback="Say")
+    finding = finding_of(failed(error, exited(1)))
+    assert finding.cause == "user_code_error"
+    assert "PYTHONUTF8" in finding.advice[0]

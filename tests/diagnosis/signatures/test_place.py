@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis.exception import Frame, from_title
-from pitstop.diagnosis.signatures.tables import places_of
+from pitstop.diagnosis.signatures.tables import classify, places_of
 
 LIBRARY = "/venv/lib/python3.11/site-packages"
 MAIN = Frame("/app/train.py", 3, "main", "main()")
@@ -66,3 +66,14 @@ def test_an_own_module_that_fails_while_it_is_imported_is_no_package() -> None:
 def test_an_own_function_that_restores_is_not_deep_in_a_library() -> None:
     frames = (MAIN, Frame("/app/io.py", 9, "restore_best", "best[0]"))
     assert "restoring_inside" not in places_of(from_title("IndexError", "", frames))
+
+
+def test_a_model_that_cannot_be_saved_is_no_damaged_one() -> None:
+    message = "[Errno 36] File name too long: '/runs/a.keras'"
+    library = f"{LIBRARY}/keras/src/saving/saving_lib.py"
+    saving = (MAIN, Frame(library, 144, "save_model", 'with open(filepath, "wb") as f:'))
+    assert classify(from_title("OSError", message, saving)) is None
+    loading = (MAIN, Frame(library, 9, "load_model", 'with open(filepath, "rb") as f:'))
+    found = classify(from_title("OSError", message, loading))
+    assert found
+    assert found.cause == "checkpoint_corrupt_or_mismatch"

@@ -275,9 +275,10 @@ def _may_be(row: Signature, raised: Raised) -> bool:
         return False
     if _could_not_write(raised):
         return row.cause in _OF_WRITING
-    if row.name == "saved_file" and _opens_data(raised):
-        return False
     places = places_of(raised)
+    is_saved_now = "saving" in places and "restoring" not in places
+    if row.name == "saved_file" and (is_saved_now or _opens_data(raised)):
+        return False
     is_written = "saving" in places and row.cause == "data_error" and row.name != "input_or_output"
     return "input" in places or not (raised.callback or is_written) or row.cause not in _OF_INPUTS
 
