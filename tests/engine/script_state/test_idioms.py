@@ -48,6 +48,12 @@ _RESTORED = {
             globals()["total"] = globals().get("total", 0) + value
             return globals()["total"]
     """,
+    "the order of a set": """
+        seen = set()
+        def act(value):
+            seen.update((len(seen) + each) * 7919 % 10_007 for each in range(9))
+            return list(seen)
+    """,
     "set of frozen objects": """
         import dataclasses
         @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine import set_order
 from pitstop.engine.reachable import CACHED, dict_of, slots_of
 from pitstop.engine.script_state.settings import ProcessSettings
 
@@ -100,7 +101,7 @@ def items_of(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(dict.copy(value).items())
     if isinstance(value, set):
-        return sorted(set.copy(value), key=repr)
+        return set_order.items_of(set.__iter__(value))
     if isinstance(value, deque):
         return list(deque.copy(value))
     if isinstance(value, queue.Queue):
@@ -119,8 +120,7 @@ def refill(value: Any, items: Any) -> None:
         base.clear(value)
         base.update(value, items)
     elif isinstance(value, set):
-        set.clear(value)
-        set.update(value, items)
+        set_order.fill(value, items)
     elif isinstance(value, deque):
         deque.clear(value)
         deque.extend(value, items)
