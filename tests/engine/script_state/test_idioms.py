@@ -51,7 +51,7 @@ _RESTORED = {
     "the order of a set": """
         seen = set()
         def act(value):
-            seen.update((len(seen) + each) * 7919 % 10_007 for each in range(9))
+            seen.update((len(seen) + each) * 7919 % 10_007 * 4 for each in range(9))
             return list(seen)
     """,
     "set of frozen objects": """
