@@ -50,10 +50,11 @@ def _build_beside_the_step(run: Any, saved: SavedState) -> None:
 
     What a step creates has the optimizer's name in front.
     """
-    if package_of(run.model) != KERAS_2 or _built_by_step(run.model.optimizer, saved):
+    model = run.model
+    if package_of(model) != KERAS_2 or not model.built or _built_by_step(model.optimizer, saved):
         return
     created = REGISTRY.created
-    private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
+    private_of(model).build_symbolically(model, run.epoch_iterator)
     if REGISTRY.created > created:
         # Variables of the callback itself may come before those of the step.
         indices = (each.index for each in saved_variables(saved))
