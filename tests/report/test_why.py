@@ -101,6 +101,7 @@ def test_progress_and_steps_computed_twice() -> None:
 
 def test_an_attempt_that_did_not_train_repeated_nothing() -> None:
     assert not any("repeated" in line for line in compare(_attempts((0, 47), (0, 0))))
+    assert not any("further" in line for line in compare(_attempts((0, 0), (0, 0))))
     assert "7 steps" in compare(_attempts((0, 47), (40, 40), (40, 90)))[-1]
 
 

@@ -71,7 +71,7 @@ def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
     gained = last.last_step - before
     if gained > 0:
         yield f"This attempt got {phrases.steps(gained)} further than the earlier ones."
-    elif last.state not in _GOES_ON:
+    elif before and last.state not in _GOES_ON:
         best = max(attempts, key=lambda each: (each.last_step, -each.attempt))
         yield f"No attempt since attempt {best.attempt} got further than step {before:,}."
     # Steps that an attempt had reached and a later one began before.
