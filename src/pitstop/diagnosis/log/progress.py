@@ -118,15 +118,7 @@ def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     if any(each.epoch not in (None, of_last[0].epoch) for each in of_last):
         return False
     bars = [each for each in of_last if each.total is not None]
-    is_whole = bool(bars) and (not bars[-1].is_before_its_end or _ends_alike(progress))
-    return of_last[-1].is_told or is_whole
-
-
-def _ends_alike(progress: Sequence[LogProgress]) -> bool:
-    """All epochs show one bar, and that at one place: what was drawn over it is not there."""
-    places = [(each.done, each.total) for each in progress if each.total]
-    epochs = {each.epoch for each in progress if each.epochs}
-    return len(places) == len(epochs) >= _LAST_ONES and len(set(places)) == 1
+    return of_last[-1].is_told or (bool(bars) and not bars[-1].is_before_its_end)
 
 
 def _of(line: Line) -> LogProgress | None:
