@@ -34,3 +34,15 @@ def test_a_training_does_not_notice_what_fails_in_who_watches_it(
     notices = [each for each in run.events(Notice) if each.code == "observation_failed"]
     assert len(notices) == 1
     assert len(run.events(InstrumentationUnavailable)) == 1
+
+
+@pytest.mark.timeout(300)
+def test_a_training_whose_working_folder_is_removed_goes_on(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "folder_removed.py", interpreter=forked)
+    watched = run.attempt()
+    assert watched.returncode == 0, watched.stderr
+    assert "SAVED 4" in watched.stdout.decode()
+    assert not (tmp_path / "run" / "attempts" / "1" / FAILURES_FILE).exists()
+    assert not run.events(InstrumentationUnavailable)
