@@ -199,6 +199,18 @@ class Evidence(Frozen):
         return EvidenceItem("exit status", f"ended by {self.signal}")
 
     @property
+    def failed_threads(self) -> tuple[EvidenceItem, ...]:
+        return tuple(
+            EvidenceItem(
+                "thread",
+                f"{failed.thread} had ended with {failed.class_name}: "
+                f"{phrases.shorten(failed.message, 120)} "
+                f"({phrases.source_line(failed.file, failed.line, failed.function)})",
+            )
+            for failed in self.all(events.ThreadFailed)
+        )
+
+    @property
     def at_step(self) -> str:
         """` at step 1,234`; empty where no training was seen."""
         return f" at step {self.position.step:,}" if self.position else ""

@@ -15,6 +15,7 @@ from pitstop.events import (
     ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
+    ThreadFailed,
 )
 from tests.diagnosis.attempts import (
     FINISHED,
@@ -313,6 +314,14 @@ def test_a_timer_of_the_script_is_no_unknown_end() -> None:
     finding = finding_of(failed(killed("SIGALRM")))
     assert finding.cause == "time_limit"
     assert "timer that the script had set ran out" in finding.summary
+
+
+def test_a_thread_that_failed_is_told_of_a_completed_run() -> None:
+    thread = ThreadFailed("upload", "ConnectionResetError", "reset", "/app/train.py", 12, "poll")
+    finding = finding_of(completed(epoch(0), thread, fit_ended(), exited(0)))
+    assert finding.cause == "completed_normally"
+    (told,) = (each.text for each in finding.evidence if each.source == "thread")
+    assert told.startswith("upload had ended with ConnectionResetError: reset")
 
 
 def test_a_pipe_whose_reader_ended_is_no_unknown_end() -> None:

@@ -70,9 +70,10 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     level = evidence.last(events.LevelKnown)
     # By an option of the user, such as `--on-nan rollback`.
     altered = level.reason if level and level.reason.startswith("--on-") else ""
+    results = (EvidenceItem("results", altered),) if altered else ()
     return tell(
         "fit_ended",
-        (exit_status, fits, *([EvidenceItem("results", altered)] if altered else ())),
+        (exit_status, fits, *results, *evidence.failed_threads),
         confidence=0.97 if epochs >= ended.epochs else 0.6,
         advice=(*advice, *remedy),
         epochs=epochs,

@@ -9,7 +9,6 @@ from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.log.lines import last_lines
-from pitstop.diagnosis.rules.hangs import failed_threads
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import BY_NAME, Signature, classify, remedies
@@ -56,7 +55,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     seen += [EvidenceItem(source, f"caused by {cause.title}")] if cause else []
     known = _on_its_device(classify(cause or raised), raised, evidence)
     row = known or _own_code(raised)
-    threads = failed_threads(evidence)
+    threads = evidence.failed_threads
     skip = row.cause == "data_error" and _is_of_record(raised, evidence)
     reports = raised.callback and row.cause == "network_or_download_failure"
     own = () if exception.raised_by_ours(raised) else remedies(raised)

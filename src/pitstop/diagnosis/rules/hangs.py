@@ -29,7 +29,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     more = () if stalled.action == "restart" or repeats else (ADVICE["restart_on_hang"],)
     return tell(
         "stood_still",
-        (*_seen(stalled), *_workers_killed(evidence), *failed_threads(evidence)),
+        (*_seen(stalled), *_workers_killed(evidence), *evidence.failed_threads),
         confidence=_confidence(evidence, stalled),
         advice=(*_advice(evidence, _doing(evidence, stalled)), *more),
         missing=stalled.missing,
@@ -123,18 +123,6 @@ def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         return ()
     text = f"processes of the cgroup killed for memory during the attempt: {counted}"
     return (EvidenceItem("memory cgroup", text),)
-
-
-def failed_threads(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    return tuple(
-        EvidenceItem(
-            "thread",
-            f"{failed.thread} had ended with {failed.class_name}: "
-            f"{phrases.shorten(failed.message, 120)} "
-            f"({phrases.source_line(failed.file, failed.line, failed.function)})",
-        )
-        for failed in evidence.all(ThreadFailed)
-    )
 
 
 def _last_stall(evidence: Evidence) -> TrainingStalled | None:
