@@ -123,6 +123,14 @@ def test_a_view_with_gaps_is_stored_without_them() -> None:
     assert bits(round_trip(array)) == bits(array)
 
 
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1), (2, 0, 1)], ids=str)
+def test_an_array_keeps_its_order_in_memory(axes: tuple[int, ...]) -> None:
+    array = np.arange(24.0).reshape(2, 3, 4).transpose(axes)
+    found = round_trip(array)
+    assert bits(found) == bits(array)
+    assert found.strides == array.strides
+
+
 def test_restored_arrays_can_be_changed() -> None:
     round_trip(np.arange(3))[0] = 7
 

@@ -68,6 +68,14 @@ def test_a_set_from_which_items_were_removed_while_others_were_added() -> None:
     assert list(other) == list(changed)
 
 
+def test_a_frozen_set() -> None:
+    draw = random.Random(5)
+    items = frozenset(draw.randrange(1 << 50) for _ in range(60))
+    assert list(set_order.frozen(list(items))) == list(items)
+    assert set_order.is_frozen_again(items)
+    assert not set_order.is_frozen_again(items - {*list(items)[::2]} | {1, 2, 3})
+
+
 def test_an_order_that_no_history_has_is_told() -> None:
     others = {3, 7, 5}
     with pytest.raises(ValueError, match="another order"):

@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pitstop.engine import set_order
+
 _FORMS: Mapping[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
     complex: (lambda value: [value.real, value.imag], complex),
     range: (lambda value: [value.start, value.stop, value.step], range),
@@ -86,6 +88,8 @@ class Encoder:
             return value if math.isfinite(value) else {"$float": repr(value)}
         if kind is bytes:
             return {"$bytes": base64.b64encode(value).decode()}
+        if kind is frozenset and not set_order.is_frozen_again(value):
+            raise NotPortable(where, "frozenset that comes in another order")
         if kind in _COLLECTIONS:
             mark, items_of, _ = _COLLECTIONS[kind]
             return {mark: self._items(items_of(value), where)}
@@ -93,7 +97,10 @@ class Encoder:
             return (self._list if kind is list else self._dict)(value, where)
         dtype = _dtype_name(value.dtype) if isinstance(value, np.ndarray | np.generic) else ""
         if dtype and kind is np.ndarray:
-            return {"$array": [self._store(value), dtype, list(value.shape)]}
+            axes = _axes_of(value)
+            stored = self._store(value.transpose(axes))
+            turned = [] if axes == [*range(value.ndim)] else [axes]
+            return {"$array": [stored, dtype, list(value.shape), *turned]}
         if dtype and isinstance(value, np.generic):
             return {"$scalar": [dtype, base64.b64encode(value.tobytes()).decode()]}
         if isinstance(value, Marked):
@@ -156,7 +163,7 @@ def _dtype_of(name: str) -> np.dtype[Any] | None:
 _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     tuple: ("$tuple", list, tuple),
     set: ("$set", lambda items: sorted(items, key=repr), set),
-    frozenset: ("$frozenset", lambda items: sorted(items, key=repr), frozenset),
+    frozenset: ("$frozenset", set_order.items_of, set_order.frozen),
     deque: (
         "$deque",
         lambda value: [*value, value.maxlen],
@@ -200,13 +207,21 @@ def _decode(value: Any, arrays: Arrays, marks: Marks) -> Any:
 
 def _decode_marked(mark: str, value: Any, arrays: Arrays, marks: Marks) -> Any:
     if mark == "$array":
-        return _array(arrays[value[0]], value[1], value[2])
+        name, dtype, shape, *turned = value
+        axes = turned[0] if turned else [*range(len(shape))]
+        stored = _array(arrays[name], dtype, [shape[axis] for axis in axes])
+        return stored.transpose(np.argsort(axes))
     if mark == "$floats":
         data = arrays[value]
         return _array(data, "<f8", [len(data) // 8]).tolist()
     if mark not in marks:
         raise ValueError(f"unknown mark {mark}")
     return marks[mark](_decode(value, arrays, marks))
+
+
+def _axes_of(array: np.ndarray[Any, Any]) -> list[int]:
+    """The axes as they follow each other in memory, on which the last bits of a sum depend."""
+    return sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
 
 
 def _array(data: bytes | memoryview, dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -18,8 +18,10 @@ _SMALLEST_TABLE = 8
 _HASH_MASK = (1 << 64) - 1
 _MOST_PROBES = 24  # of an item that are looked at
 _ROUNDS = 3
+_BEYOND = 1 << 20  # of multiples of a table's size, which are unlikely to be among the items
 _COST_OF_GAP = 4  # of a slot that none of the items has
 _MOST_ITEMS = 1024
+_MOST_FROZEN = 64
 _FEW_ITEMS = 6  # of which all orders are tried
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _TEXTS = (str, bytes, PurePath)
@@ -65,8 +67,26 @@ def fill(value: set[Any], items: list[Any]) -> None:
     raise ValueError("its items come in another order")
 
 
-def _is(value: set[Any], items: list[Any]) -> bool:
-    return all(map(_is_alike, set.__iter__(value), items))
+def frozen(items: list[Any]) -> frozenset[Any]:
+    """One that has these items in their order, if it can be made."""
+    found = frozenset(items)
+    # A snapshot asks for it.
+    if has_order(items) and not _is(found, items) and len(items) <= _MOST_FROZEN:
+        wanted = [each for each in _arranged(items) if each in found]
+        other = frozenset(wanted)
+        return other if _is(other, items) else found
+    return found
+
+
+def is_frozen_again(value: frozenset[Any]) -> bool:
+    items = list(value)
+    return not has_order(items) or _is(frozen(items), items)
+
+
+def _is(value: set[Any] | frozenset[Any], items: list[Any]) -> bool:
+    # A class of the script may have its own.
+    found = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
+    return all(map(_is_alike, found, items))
 
 
 def _is_alike(one: Any, other: Any) -> bool:
@@ -80,8 +100,8 @@ def _arranged(items: list[Any]) -> list[Any]:
     """
     if len(items) > _MOST_ITEMS:
         return items
-    mask = _table_size(len(items)) - 1
-    probes = [[*islice(_probes(hash(each), mask), _MOST_PROBES)] for each in items]
+    size = _table_size(len(items))
+    probes = [[*islice(_probes(hash(each), size - 1), _MOST_PROBES)] for each in items]
     depths = _depths(probes, set())
     for _ in range(_ROUNDS):
         depths = _depths(probes, {own[depth] for own, depth in zip(probes, depths, strict=True)})
@@ -96,7 +116,7 @@ def _arranged(items: list[Any]) -> list[Any]:
         ]
         ready = ready or [min(waiting, key=lambda each: len(lacking[each]))]
         for each in ready:
-            found += [slot + (mask + 1) * (1 << 20) for slot in lacking[each]]
+            found += [slot + size * _BEYOND for slot in lacking[each]]
             taken.update(probes[each][: depths[each] + 1])
             found.append(items[each])
         waiting = [each for each in waiting if each not in ready]

@@ -85,7 +85,7 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
 def make(node: Node, modules: Mapping[str, Any]) -> Any:
     if node.kind == "array":
         content = node.content
-        return np.empty(content.shape, content.dtype)
+        return np.empty_like(content)
     if node.kind == "generator":
         return script_random.make(node.form, node.content)
     if node.kind == "object":
