@@ -263,3 +263,50 @@ def test_objects_of_an_input_of_unknown_length_are_saved_at_its_end() -> None:
     reader.settle()
     _, saved = reader._objects.capture(Encoder(""), [], read_ahead=True)
     assert [each["content"] for each in saved["input"].values()] == [{"calls": len(ROWS)}]
+
+
+_SCALE = [1.0]
+
+
+def _scaled(value: Any) -> Any:
+    return tf.numpy_function(lambda each: np.float32(each * _SCALE[0]), [value], tf.float32)
+
+
+def _looks(monkeypatch: pytest.MonkeyPatch) -> list[FitObjects]:
+    """Gets another item with each look at the objects of an input."""
+    found: list[FitObjects] = []
+    look = FitObjects.capture_input
+
+    def counted(objects: FitObjects) -> None:
+        found.append(objects)
+        look(objects)
+
+    monkeypatch.setattr(FitObjects, "capture_input", counted)
+    return found
+
+
+def test_an_iterator_that_nobody_reads_yet_is_looked_at_where_its_state_cannot_be_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = _looks(monkeypatch)
+    reader = reading(tf.data.Dataset.range(8).batch(2))
+    assert not is_replayed(reader)
+    reader.before_unread()
+    reader.create_iterator()
+    assert len(looks) == 1
+    assert not is_replayed(reader)
+    assert len(looks) == 1
+    reader.state.replay_from_now_on("its state can no longer be taken")
+    assert is_replayed(reader)
+    assert len(looks) == 2
+
+
+def test_objects_of_a_replayed_input_are_looked_at_before_its_iterator_is_created(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = _looks(monkeypatch)
+    reader = reading(tf.data.Dataset.range(8).map(_scaled).batch(2))
+    assert is_replayed(reader)
+    before = len(looks)
+    reader.before_unread()
+    assert len(looks) == before + 1

@@ -64,7 +64,7 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
         yield from _steps(run, source, iterator, total)
     run.steps_finished()
     if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
-        run.input.before_iterator()
+        run.input.before_unread()
         source._current_iterator = _fresh_iterator(run, source)
     source.data_adapter.on_epoch_end()
     run.hold()

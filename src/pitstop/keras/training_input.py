@@ -80,6 +80,7 @@ class TrainingInput:
         self._shuffles = RepeatedShuffles(self.dataset, in_parts=bool(source.steps_per_epoch))
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
+        self._is_unseen = False  # see `before_unread`
 
     @property
     def level(self) -> Exactness:
@@ -103,8 +104,19 @@ class TrainingInput:
 
     # -- while it is read --------------------------------------------------------
 
+    def before_unread(self) -> None:
+        """An iterator is about to be created that is read only after `before_iterator`.
+
+        Where iterators have a state of their own, that is soon enough to look at the objects.
+        """
+        has_state = self.state.anchor is not None and not self.state.by_replay
+        self._is_unseen = has_state and not self._later.caches_python
+        if not self._is_unseen:
+            self.before_iterator()
+
     @observing(spoils=True)
     def before_iterator(self) -> None:
+        self._is_unseen = False
         random = self._streams.capture()
         self.state.creating(random)
         if not self.state.of_arrays:
@@ -136,7 +148,11 @@ class TrainingInput:
             self._objects.capture_input()
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
-        return self.state.capture(self.iterator, encoder)
+        found = self.state.capture(self.iterator, encoder)
+        if self.state.by_replay and self._is_unseen:
+            self.before_iterator()
+            found = self.state.capture(self.iterator, encoder)
+        return found
 
     def reconsider(self, snapshot_seconds: float) -> None:
         state, anchor = self.state, self.state.anchor
