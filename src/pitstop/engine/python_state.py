@@ -42,6 +42,8 @@ _FORMS: Mapping[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
 PLAIN_KINDS = frozenset(_FORMS)
 _BY_NAME = {kind.__name__: make for kind, (_, make) in _FORMS.items()}
 _LONG_LIST = 64
+_AS_THEY_ARE = frozenset({type(None), bool, int, str})
+_ONLY_FLOATS = frozenset({float})
 
 Marks = Mapping[str, Callable[[Any], Any]]
 Arrays = Mapping[str, memoryview]  # the bytes that are stored beside the tensors, by name
@@ -82,7 +84,7 @@ class Encoder:
 
     def _encode(self, value: Any, where: str) -> Any:
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if kind in _AS_THEY_ARE:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"$float": repr(value)}
@@ -115,12 +117,12 @@ class Encoder:
         return name
 
     def _list(self, value: list[Any], where: str) -> Any:
-        if len(value) >= _LONG_LIST and all(type(item) is float for item in value):
+        if len(value) >= _LONG_LIST and _ONLY_FLOATS.issuperset(map(type, value)):
             return {"$floats": self._store(np.array(value, np.float64))}
         return self._items(value, where)
 
     def _items(self, value: Any, where: str) -> list[Any]:
-        if all(type(item) is int for item in value):
+        if _AS_THEY_ARE.issuperset(map(type, value)):
             return list(value)
         return [self._encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
 

@@ -22,10 +22,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from pitstop.engine.audit_events import identity
 from pitstop.engine.code_names import codes_in, names_in
 from pitstop.engine.witness import is_user_file
 
@@ -37,6 +38,7 @@ _MOST_KINDS = 4096
 CACHED = functools._lru_cache_wrapper  # functions that remember what they have returned
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
+_T = TypeVar("_T")
 Reference = tuple[str, Any]
 _Follow = Callable[[str, Any], Iterator[Reference]]
 _Kinds = tuple[type, ...]
@@ -103,24 +105,25 @@ _NAMESPACES: dict[int, Namespace] = {}
 
 def namespace(file: str, scope: dict[str, Any]) -> Namespace:
     """Always the same one for the same globals; `file`: where their code is."""
-    found = _NAMESPACES.get(id(scope))
+    found = _NAMESPACES.get(identity(scope))
     if found is None:
         name = str(scope.get("__name__") or Path(file).name)
         taken = sys.modules.keys() | {each.__name__ for each in _NAMESPACES.values()}
         numbered = (f"{name}#{number}" for number in itertools.count(2))
         free = next(each for each in itertools.chain([name], numbered) if each not in taken)
-        found = _NAMESPACES[id(scope)] = Namespace(free, scope)
+        found = _NAMESPACES[identity(scope)] = Namespace(free, scope)
     return found
 
 
 def find(roots: Mapping[str, Any], kinds: _Kinds, opened: Opened) -> dict[str, Any]:
     """What the roots or the script's modules lead to of some kinds, by a readable name."""
     modules = user_modules()
-    first = {id(root) for root in roots.values()}
+    first = {identity(root) for root in roots.values()}
+    opens: Known[bool] = {}
 
     def behind(name: str, value: Any) -> Iterator[Reference]:
-        is_open = id(value) in first or is_of(type(value), modules) or opened(type(value))
-        return references(name, value, modules, is_open=is_open)
+        is_open = of_class(opens, type(value), lambda kind: is_of(kind, modules) or opened(kind))
+        return references(name, value, modules, is_open=is_open or identity(value) in first)
 
     return dict(_walk([*modules.items(), *roots.items()], kinds, behind))
 
@@ -139,6 +142,7 @@ def find_used(
     """
     modules = user_modules()
 
+    opens: Known[bool] = {}
     followed = (*kinds, types.FunctionType, *((list, tuple, dict) if in_collections else ()))
 
     def is_followed(kind: type) -> bool:
@@ -148,7 +152,9 @@ def find_used(
         if value is without:
             return
         if not issubclass(type(value), types.ModuleType | type):
-            is_open = is_of(type(value), modules) or opened(type(value))
+            is_open = of_class(
+                opens, type(value), lambda kind: is_of(kind, modules) or opened(kind)
+            )
             yield from references(name, value, modules, is_open=is_open)
         if issubclass(type(value), types.FunctionType):
             yield from _named_in(value.__code__, value.__globals__, is_followed)
@@ -167,11 +173,12 @@ def _walk(roots: Iterable[Reference], kinds: _Kinds, behind: _Follow) -> Iterato
     while waiting and len(seen) < _MOST_OBJECTS:
         name, value = waiting.popleft()
         # By type: `isinstance` asks the object, and a dead proxy raises an error.
-        if issubclass(type(value), _PLAIN) or id(value) in seen:
+        kind = type(value)
+        if kind in _PLAIN or identity(value) in seen or issubclass(kind, _PLAIN):
             continue
         # Kept: the identity of an object that is gone may be used again.
-        seen[id(value)] = value
-        if issubclass(type(value), kinds):
+        seen[identity(value)] = value
+        if issubclass(kind, kinds):
             yield name, value
         else:
             waiting.extend(behind(name, value))
@@ -200,7 +207,7 @@ def references(
         return _members(f"{name}:", names_of(value) if is_own else {})
     if issubclass(kind, type):
         return _members(f"{name}.", vars(value) if is_of(value, modules) else {})
-    return _members(f"{name}.", dict_of(value) | dict(slots_of(value)) if is_open else {})
+    return _members(f"{name}.", dict_of(value) | dict(slots_of(value))) if is_open else iter(())
 
 
 def names_of(module: types.ModuleType) -> dict[str, Any]:
@@ -224,13 +231,16 @@ def dict_of(value: Any) -> dict[str, Any]:
 
 
 def slots_of(value: Any) -> Iterator[Reference]:
-    for base in type(value).__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType):
-                try:
-                    yield name, member.__get__(value)
-                except AttributeError:
-                    continue
+    for name, member in of_class(_SLOTS, type(value), _find_slots):
+        try:
+            yield name, member.__get__(value)
+        except AttributeError:
+            continue
+
+
+def _find_slots(kind: type) -> list[Reference]:
+    own = (each for base in kind.__mro__ for each in vars(base).items())
+    return [(name, each) for name, each in own if isinstance(each, types.MemberDescriptorType)]
 
 
 def cells_of(function: types.FunctionType) -> dict[str, Any]:
@@ -309,17 +319,28 @@ _FOLLOWED: Mapping[type, _Follow] = {
 }
 
 
-_BY_KIND: dict[int, tuple[type, _Follow | None]] = {}
-"""By the identity of a class: some of the script cannot be hashed."""
+Known = dict[int, tuple[type, _T]]
+"""What is known of classes, by their identities: some of the script cannot be hashed."""
+_FOLLOWS: Known[_Follow | None] = {}
+_SLOTS: Known[list[Reference]] = {}
+
+
+def of_class(known: Known[_T], kind: type, find: Callable[[type], _T]) -> _T:
+    key = identity(kind)
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST_KINDS:
+            known.clear()
+        found = known[key] = kind, find(kind)
+    return found[1]
 
 
 def _follow_of(kind: type) -> _Follow | None:
-    if id(kind) not in _BY_KIND:
-        if len(_BY_KIND) >= _MOST_KINDS:
-            _BY_KIND.clear()
-        follows = (follow for base, follow in _FOLLOWED.items() if issubclass(kind, base))
-        _BY_KIND[id(kind)] = kind, next(follows, None)
-    return _BY_KIND[id(kind)][1]
+    return of_class(_FOLLOWS, kind, _find_follow)
+
+
+def _find_follow(kind: type) -> _Follow | None:
+    return next((each for base, each in _FOLLOWED.items() if issubclass(kind, base)), None)
 
 
 def loggers() -> Iterator[Reference]:
@@ -335,8 +356,8 @@ def modules_in(scope: Mapping[str, Any], named: frozenset[str]) -> list[types.Mo
         names = waiting.pop()
         for each in sorted(named & names.keys()):
             module = names[each]
-            if isinstance(module, types.ModuleType) and id(module) not in found:
-                found[id(module)] = module
+            if isinstance(module, types.ModuleType) and identity(module) not in found:
+                found[identity(module)] = module
                 waiting.append(vars(module))
     return list(found.values())
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine import reachable
+from pitstop.engine.audit_events import identity
 from pitstop.engine.code_names import names_in
 from pitstop.engine.reachable import Opened
 from pitstop.engine.state_capture import Exactness, not_exact
@@ -45,7 +46,8 @@ _IN_LIBRARIES: dict[str, list[str]] = {}
 def in_libraries() -> dict[str, Any]:
     """Generators that libraries have as globals, such as one that changes images at random."""
     modules = reachable.library_modules()
-    for module in modules.keys() - _LOOKED_AT:
+    # Both only grow.
+    for module in modules.keys() - _LOOKED_AT if len(modules) > len(_LOOKED_AT) else ():
         names = vars(modules[module]).copy() if module.split(".")[0] not in _FRAMEWORKS else {}
         if kept := [name for name, each in names.items() if is_kept(each)]:
             _IN_LIBRARIES[module] = kept
@@ -68,10 +70,10 @@ class ScriptRandom:
         found = reachable.find(roots, KINDS, opened) | in_libraries()
         own = {name: each for name, each in found.items() if is_kept(each)}
         # Under the name that each had first: an attribute may name another one now.
-        first = {id(each): name for name, each in self._found.items()}
-        kept = {first[id(each)]: each for each in own.values() if id(each) in first}
+        first = {identity(each): name for name, each in self._found.items()}
+        kept = {first[identity(each)]: each for each in own.values() if identity(each) in first}
         for name, each in own.items():
-            if id(each) not in first:
+            if identity(each) not in first:
                 kept[f"{name}#" if name in kept else name] = each
         self._found = kept
 
@@ -83,8 +85,8 @@ class ScriptRandom:
             set_state(self._found[name], states[name])
 
     def lacks(self, named: Mapping[str, Any]) -> list[str]:
-        known = set(map(id, self._found.values()))
-        return sorted(name for name, each in named.items() if id(each) not in known)
+        known = set(map(identity, self._found.values()))
+        return sorted(name for name, each in named.items() if identity(each) not in known)
 
     def missing(self, states: Mapping[str, Any]) -> list[str]:
         return sorted(

@@ -163,7 +163,11 @@ class ModelFunctions:
 
     def draws_so_far(self) -> dict[str, Draws]:
         counted = ((name, each, counted_draws.of(each)) for name, each in self._functions())
-        found = ((name, each.capture(private.graphs(f))) for name, f, each in counted if each)
+        found = (
+            (name, each.capture(private.graphs(f) if each.are_any else ()))
+            for name, f, each in counted
+            if each
+        )
         return {name: draws for name, draws in found if draws}
 
     def inputs(self) -> dict[str, list[str]]:

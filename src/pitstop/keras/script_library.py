@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import reachable
 from pitstop.engine.code_names import attributes_set_by
 from pitstop.engine.script_state import holder
 from pitstop.keras import tensorboard
-from pitstop.keras.packages import SEQUENCES, SOURCES, kinds
+from pitstop.keras.packages import SEQUENCES, SOURCES, imported, kinds
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
 from pitstop.tensorflow.randomness import is_part_of_an_input
@@ -36,6 +37,7 @@ _VARIABLES_OR_WRITERS = (
 )
 _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
+_SET_BY_CALLBACKS = frozenset({"history"})  # Keras' list of callbacks sets it on a model
 # The graph of a functional model leads to its layers, which are met anyway.
 _SET_BY_AUTOGRAPH = frozenset({"ag_dnc_wrapper__", "autograph_info__"})
 _NOT_FOLLOWED = (
@@ -53,7 +55,7 @@ _FOLLOWED = ("keras.src.", "tf_keras.src.")
 class KerasLibrary:
     """See `script_state.library.Library`."""
 
-    set_by_callbacks = frozenset({"history"})  # Keras' list of callbacks sets it on a model
+    set_by_callbacks = _SET_BY_CALLBACKS
 
     def is_opened(self, kind: type) -> bool:
         return issubclass(kind, kinds("callbacks.Callback", *SEQUENCES))
@@ -87,18 +89,7 @@ class KerasLibrary:
     def own_names(self, kind: type) -> frozenset[str]:
         if kind is types.FunctionType:
             return _SET_BY_AUTOGRAPH
-        if issubclass(kind, kinds("callbacks.Callback")):
-            # What else it sets is what the callback remembers.
-            is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
-            own = map(_names_set_in, kinds("callbacks.Callback"))
-            return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
-        if issubclass(kind, kinds(*SEQUENCES)):
-            return frozenset().union(*map(_names_set_in, kinds(*SEQUENCES)))
-        names = names_set_by_libraries(kind)
-        if issubclass(kind, kinds(*_OPTIMIZERS)):
-            # What only a constructor is given and sets, such as `momentum`, a callback may change.
-            names -= _settings_of(kind)
-        return names | self.set_by_callbacks if issubclass(kind, kinds("Model")) else names
+        return reachable.of_class(_OWN_NAMES.setdefault(imported(), {}), kind, _own_names)
 
     def remade_names(self, kind: type) -> frozenset[str]:
         is_reader = issubclass(kind, kinds(*SEQUENCES))
@@ -138,6 +129,25 @@ class KerasLibrary:
 
 _HANDLES = (tf.resource, tf.variant)
 _COMPOSITES = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
+
+
+_OWN_NAMES: dict[tuple[str, ...], reachable.Known[frozenset[str]]] = {}
+"""By the packages of Keras that are imported."""
+
+
+def _own_names(kind: type) -> frozenset[str]:
+    if issubclass(kind, kinds("callbacks.Callback")):
+        # What else it sets is what the callback remembers.
+        is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
+        own = map(_names_set_in, kinds("callbacks.Callback"))
+        return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
+    if issubclass(kind, kinds(*SEQUENCES)):
+        return frozenset().union(*map(_names_set_in, kinds(*SEQUENCES)))
+    names = names_set_by_libraries(kind)
+    if issubclass(kind, kinds(*_OPTIMIZERS)):
+        # What only a constructor is given and sets, such as `momentum`, a callback may change.
+        names -= _settings_of(kind)
+    return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
 
 
 @functools.lru_cache(maxsize=1024)

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine import reachable
+from pitstop.engine.audit_events import identity
 from pitstop.engine.fence import observing
 from pitstop.engine.present_identity import names_on_stack
 from pitstop.keras.common_private import model_variables
@@ -56,11 +57,11 @@ class VariablePaths:
 
     def __call__(self, variable: Any) -> str:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
-        if id(variable) not in self._paths and self._created != REGISTRY.created:
+        if identity(variable) not in self._paths and self._created != REGISTRY.created:
             self._created = REGISTRY.created
             found = model_variables(self._model)
-            self._paths = {id(value_of(each)): path_of(each) for each in found}
-        return self._paths.get(id(variable), "")
+            self._paths = {identity(value_of(each)): path_of(each) for each in found}
+        return self._paths.get(identity(variable), "")
 
     def free_unheld(self) -> None:
         """Frees models that callbacks have made and no longer hold: Python would do so later."""

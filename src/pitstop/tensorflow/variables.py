@@ -6,6 +6,8 @@ few microseconds.  TensorFlow copies a buffer that is held elsewhere before it u
 (`PrepareToUpdateVariable` in tensorflow/core/kernels/training_op_helpers.h).
 """
 
+import functools
+import math
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from pitstop.tensorflow.gpu_reads import gpu_value
 from pitstop.tensorflow.naming import Naming, path_of
 
 _MOST_OF_A_SEED = 8
+_WITHOUT_VALUE = ("resource", "variant")
 
 
 class Awaited:
@@ -202,15 +205,15 @@ class VariableRegistry:
             if self.only_owned and not own:
                 continue
             path = own or created.name
-            if variable.dtype in (tf.resource, tf.variant):
-                refused.append(f"{path} ({variable.dtype.name})")
+            if created.dtype in _WITHOUT_VALUE:
+                refused.append(f"{path} ({created.dtype})")
                 continue
             tensor = f"variables/{index:05d}/{path}"
             value = private.hold_value(variable)
-            shape = tuple(value.shape.as_list())
-            if not variable.shape.is_compatible_with(shape):
+            shape = private.shape_of(value)
+            if shape != created.shape and not variable.shape.is_compatible_with(shape):
                 continue  # on another machine, one without a value (of shards) reads as empty
-            tensors.append(_held(tensor, variable.dtype, shape, value))
+            tensors.append(_held(tensor, value.dtype, shape, value))
             described.append(
                 {
                     "index": index,
@@ -298,7 +301,7 @@ class VariableRegistry:
         return {
             f"{index} {created.name}": private.hold_value(variable)
             for index, created, variable in self._living()
-            if not path_of(variable) and variable.dtype not in (tf.resource, tf.variant)
+            if not path_of(variable) and created.dtype not in _WITHOUT_VALUE
         }
 
 
@@ -333,12 +336,18 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
         array = np.ascontiguousarray(private.as_numpy(value))
         return array.reshape(-1).view(np.uint8).data
 
-    numpy_dtype = np.dtype(dtype.as_numpy_dtype)
-    code = DTYPE_CODES.get(numpy_dtype.name)
-    if code is None:
+    code, width_bytes = _form_of(dtype)
+    if not code:
         # safetensors has no code for it: its bytes are kept as they are.
-        code, shape = "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,)
+        code, shape = "U8", (math.prod(shape) * width_bytes,)
     return HeldTensor(TensorSpec(name, code, shape), read, gpu_value(value, read))
+
+
+@functools.cache
+def _form_of(dtype: tf.DType) -> tuple[str, int]:
+    """The code of its elements in a checkpoint, empty for none; and their size."""
+    kind = np.dtype(dtype.as_numpy_dtype)
+    return DTYPE_CODES.get(kind.name, ""), kind.itemsize
 
 
 def check_fits(item: SavedVariable, variable: Any) -> None:

@@ -422,3 +422,22 @@ def test_a_module_that_training_imports_is_named_where_it_holds_what_may_change(
         monkeypatch.setitem(sys.modules, name, module)
     saved_of(state)
     assert state.unverified == ["counted (imported during the training)"]
+
+
+def test_numbers_in_a_long_list_are_not_looked_at_one_by_one(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+
+    def calls(length: int) -> int:
+        script.Rule.seen[:] = [float(each) for each in range(length)]
+        found = Counter[str]()
+        state.capture(Encoder(""), read_ahead=False)  # what is met first
+        sys.setprofile(lambda _, event, __: found.update([event]))
+        try:
+            state.capture(Encoder(""), read_ahead=False)
+        finally:
+            sys.setprofile(None)
+        return found["call"]
+
+    assert calls(2000) == calls(1000)

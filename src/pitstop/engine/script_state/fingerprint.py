@@ -269,20 +269,32 @@ _OF_KERAS = (
     *("backend.epsilon", "backend.floatx", "backend.image_data_format"),
     "mixed_precision.global_policy",
 )
-_SETTINGS = (
-    *("numpy.geterr", "numpy.get_printoptions", "tensorflow.config.functions_run_eagerly"),
-    *(f"{package}.{name}" for package in ("keras", "tf_keras") for name in _OF_KERAS),
-)
+_SETTINGS = {
+    f"{package}.{name}()": (package, operator.attrgetter(name))
+    for package, names in {
+        "numpy": ("geterr", "get_printoptions"),
+        "tensorflow": ("config.functions_run_eagerly",),
+        **dict.fromkeys(("keras", "tf_keras"), _OF_KERAS),
+    }.items()
+    for name in names
+}
 """Functions that tell settings of a library, which it keeps for all that use it."""
+_SIGNALS = {
+    f"the handler of signal {number}": int(number)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+}
+_handler_of: Callable[[int], Any] = getattr(
+    sys.modules.get("_signal"), "getsignal", signal.getsignal
+)
+"""The module `signal` looks each answer up in an enumeration, which takes ten times as long."""
 
 
 def of_process() -> dict[str, str]:
     """Settings of the process that a step or a callback may change, by name; Python's names too."""
     found = {}
-    for name in _SETTINGS:
-        package, _, path = name.partition(".")
+    for name, (package, member) in _SETTINGS.items():
         with suppress(AttributeError):
-            found[f"{name}()"] = repr(operator.attrgetter(path)(sys.modules.get(package))())
+            found[name] = repr(member(sys.modules.get(package))())
     with suppress(OSError):
         found["the working directory"] = os.getcwd()  # noqa: PTH109
     if decimal := sys.modules.get("decimal"):
@@ -294,10 +306,11 @@ def of_process() -> dict[str, str]:
     for handler in (handler for each in loggers for handler in getattr(each, "handlers", ())):
         if told := _of_handled(handler):
             found[f"the records in {handler!r}"] = told
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        found[f"the handler of signal {number}"] = _of_handler(signal.getsignal(number))
+    for name, number in _SIGNALS.items():
+        found[name] = _of_handler(_handler_of(number))
     for name, value in list(vars(builtins).items()):
-        if isinstance(value, _VALUES) and not name.startswith("_"):
+        # Nearly all are functions and classes.
+        if type(value) not in _CODE and isinstance(value, _VALUES) and not name.startswith("_"):
             found[f"builtins.{name}"] = str(_pickled(value))
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.audit_events import identity
 from pitstop.engine.witness import is_user_file
 
 
@@ -22,7 +23,7 @@ class Names:
         self._taken: dict[str, int] = {}
 
     def name_of(self, value: Any, wanted: str) -> str:
-        known = self._by_id.get(id(value))
+        known = self._by_id.get(identity(value))
         if known is not None and _kept(known[0]) is value:
             return known[1]
         name = wanted
@@ -35,7 +36,7 @@ class Names:
     def give(self, value: Any, name: str) -> None:
         # Large arrays are not kept alive for their name.
         keeper = weakref.ref(value) if isinstance(value, np.ndarray) else value
-        self._by_id[id(value)] = (keeper, name)
+        self._by_id[identity(value)] = (keeper, name)
         self._taken.setdefault(name, 0)
 
     def objects(self) -> dict[str, Any]:

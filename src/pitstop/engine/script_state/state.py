@@ -9,11 +9,20 @@ import numpy as np
 from pitstop.engine import reachable, script_random
 from pitstop.engine.python_state import Arrays, Encoder, NotPortable
 from pitstop.engine.script_state import fingerprint, holder, settings
-from pitstop.engine.script_state.frozen import Opaque, by_place, has_marks, opaque_in, refers_to
+from pitstop.engine.script_state.frozen import (
+    Opaque,
+    addresses_in,
+    are_bare,
+    by_place,
+    has_marks,
+    is_plain,
+    opaque_in,
+    refers_to,
+)
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk, is_plain
+from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
@@ -162,7 +171,7 @@ class ScriptState:
             if before is None or name in self._whole or _differs(node, before):
                 changed = _difference(node, before, keep_plain=name in self._whole)
                 unverified += self._save(name, changed, objects[name], encoder, saved)
-                if addressing and _addresses_in(changed.content, addressing):
+                if addressing and addresses_in(changed.content, addressing):
                     unverified.append(f"{name} (with addresses of objects)")
         arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
         return saved, unverified + self._views(arrays, walk.held)
@@ -262,6 +271,8 @@ class ScriptState:
         yield from self._lost_items(name, node, before)
 
     def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
+        if not isinstance(node.content, list) or are_bare(node.content):
+            return
         if before is not None and before.content == node.content:
             return
         known = by_place(before.content, before.kind) if before is not None else {}
@@ -380,18 +391,6 @@ def _differs(node: Node, before: Node) -> bool:
     if node.kind not in holder.FIELDS:
         return bool(node.content != before.content)
     return any(before.content.get(key, before) != value for key, value in node.content.items())
-
-
-def _addresses_in(value: Any, named: frozenset[str]) -> bool:
-    """Whether frozen content has what `id` or `hash` may tell, which is another one next time.
-
-    Objects are at multiples of 16 between 2**46 and 2**48; their hash is a 16th of it.
-    """
-    if type(value) is int:
-        is_id = 1 << 46 <= value < 1 << 48 and value % 16 == 0
-        return (is_id and "id" in named) or (1 << 42 <= value < 1 << 44 and "hash" in named)
-    items = list(value.values()) if isinstance(value, dict) else value
-    return isinstance(items, list | tuple) and any(_addresses_in(each, named) for each in items)
 
 
 def _parts(name: str, node: Node) -> set[Part]:

@@ -13,10 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import code_names, python_state, reachable, script_random
+from pitstop.engine import code_names, reachable, script_random
+from pitstop.engine.audit_events import identity
 from pitstop.engine.reachable import Reference
 from pitstop.engine.script_state import fingerprint, holder, settings
-from pitstop.engine.script_state.frozen import OF_GRAPH, Function, Opaque, Record, Ref, Tensor
+from pitstop.engine.script_state.frozen import (
+    OF_GRAPH,
+    Function,
+    Opaque,
+    Record,
+    Ref,
+    Tensor,
+    are_bare,
+    is_plain,
+)
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
@@ -24,7 +34,6 @@ from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
 MOST_ITEMS = 4096
-_PLAIN = (type(None), bool, int, str, float, bytes)
 _COLLECTIONS = (*holder.COLLECTIONS, "array")
 # A random generator that the training has made is made again; others have their streams set.
 HELD = ("elsewhere", "generator")
@@ -50,8 +59,7 @@ class Node:
     content: Any  # frozen; fields by name, or items; None while it is not known
     # of a module, the names that code of the script looks for in it, there or not
     named: frozenset[str] = frozenset()
-    # and those that it sets as attributes
-    stored: frozenset[str] = frozenset()
+    stored: frozenset[str] = frozenset()  # and those that it sets as attributes
 
 
 Nodes = Mapping[str, Node]  # by their names
@@ -136,15 +144,15 @@ class Walk:
         kind = self._kind_of(value)
         # What is saved by other means has a name only where an object of the script holds it.
         if not kind or (kind in HELD and not is_content):
-            if id(value) not in self._followed and self._is_followed(type(value)):
-                self._followed[id(value)] = value
+            if identity(value) not in self._followed and self._is_followed(type(value)):
+                self._followed[identity(value)] = value
                 self._waiting.append((path, value, None))
             return None
         name = self._names.name_of(value, path)
         if is_content:
             self.held.add(name)
         if name not in self.nodes:
-            self._followed[id(value)] = value
+            self._followed[identity(value)] = value
             self.nodes[name] = node = Node(kind, self._form_of(kind, value), None)
             self._waiting.append((name, value, node))
         return Ref(name)
@@ -230,7 +238,7 @@ class Walk:
         items = holder.items_of(value)
         if len(items) > MOST_ITEMS:
             return Opaque(type(value).__name__, fingerprint.of_many(items))
-        if isinstance(items, bytes):
+        if isinstance(items, bytes) or are_bare(items):
             return items
         return [self.freeze(item, f"{name}[{index}]") for index, item in enumerate(items)]
 
@@ -251,7 +259,7 @@ class Walk:
         return {key: each for key, each in holder.fields_of(value).items() if key not in left_out}
 
     def freeze(self, value: Any, path: str) -> Any:
-        if is_plain(value):
+        if is_plain(value) or (type(value) is tuple and are_bare(value)):
             return value
         if fingerprint.is_of_graph(value):
             return Opaque(OF_GRAPH)
@@ -389,11 +397,3 @@ def _changing_with(value: Any) -> str:
 
 def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
-
-
-def is_plain(value: Any) -> bool:
-    kind = type(value)
-    if kind is frozenset:
-        return all(map(is_plain, value))
-    is_number = issubclass(kind, np.generic) and not value.dtype.hasobject
-    return kind in _PLAIN or kind in python_state.PLAIN_KINDS or is_number
