@@ -9,6 +9,7 @@ import base64
 import datetime
 import decimal
 import fractions
+import functools
 import math
 import pathlib
 import uuid
@@ -144,6 +145,7 @@ NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 """What `ast.literal_eval` raises, by its documentation."""
 
 
+@functools.lru_cache(maxsize=256)
 def _dtype_name(dtype: np.dtype[Any]) -> str:
     """A name that stands for this dtype alone; empty for objects.
 
