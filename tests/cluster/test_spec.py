@@ -14,7 +14,7 @@ from pitstop.cluster.spec import (
     own_task,
     shape,
 )
-from pitstop.engine.state_capture import level_of_members
+from pitstop.engine.exactness import level_of_members
 
 ALONE = [
     "",

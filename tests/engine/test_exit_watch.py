@@ -14,7 +14,7 @@ from pitstop.events import Event, ExitCalled, ThreadFailed, from_record
 
 WATCHED = """
 import json, os, signal, sys, threading
-from pitstop.engine.witness import ExitWatch
+from pitstop.engine.exit_watch import ExitWatch
 from pitstop.events import to_record
 
 def report(event):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine import made_folders, program, witness
+from pitstop.engine import frames, made_folders, program
 from pitstop.engine.file_looks import FileLooks
 
 _CONSOLE_SCRIPT = str(Path(sysconfig.get_path("scripts")) / "pitstop")
@@ -43,14 +43,14 @@ def test_the_package_that_runs_is_the_users(
     file: str, is_user: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "lab.train"])
-    witness.is_user_file.cache_clear()
+    frames.is_user_file.cache_clear()
     code = compile("import sys; frame = sys._getframe()", file, "exec")
     names = dict[str, object]()
     exec(code, names)
     found = made_folders.script_frame(names["frame"])  # type: ignore[arg-type]
-    assert witness.is_user_file(file) is is_user
+    assert frames.is_user_file(file) is is_user
     assert (found is names["frame"]) is is_user
-    witness.is_user_file.cache_clear()
+    frames.is_user_file.cache_clear()
 
 
 def test_packages_that_an_installer_put_into_another_folder_are_no_users(
@@ -71,7 +71,7 @@ def test_packages_that_an_installer_put_into_another_folder_are_no_users(
         "train.py": True,
     }
     for name, is_user in of_users.items():
-        assert witness.is_user_file(str(tmp_path / name)) is is_user, name
+        assert frames.is_user_file(str(tmp_path / name)) is is_user, name
 
 
 def test_to_ask_what_is_installed_is_no_look_at_files(

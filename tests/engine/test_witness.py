@@ -15,13 +15,9 @@ from typing import Any
 import pytest
 
 import pitstop
-from pitstop.engine import program, witness
-from pitstop.engine.witness import (
-    Witness,
-    innermost_user_frame,
-    note_callback,
-    without_own_frames,
-)
+from pitstop.engine import frames, program, witness
+from pitstop.engine.frames import innermost_user_frame, without_own_frames
+from pitstop.engine.witness import Witness, note_callback
 from pitstop.events import Event, ExceptionRaised
 from pitstop.link.beacon import Beacon, Phase
 
@@ -51,7 +47,7 @@ USER = "/home/user/train.py"
     ],
 )
 def test_whose_file(filename: str, is_user: bool) -> None:
-    assert witness.is_user_file(filename) is is_user
+    assert frames.is_user_file(filename) is is_user
     assert program.is_own_file(filename) is (filename == OWN)
 
 
@@ -67,7 +63,7 @@ def test_whose_file(filename: str, is_user: bool) -> None:
 )
 def test_whose_text(scope: dict[str, str], is_user: bool) -> None:
     code = compile("pass", "<string>", "exec")
-    assert witness.is_of_script(code, scope) is is_user
+    assert frames.is_of_script(code, scope) is is_user
 
 
 # -- tracebacks ------------------------------------------------------------------

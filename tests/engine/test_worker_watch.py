@@ -13,7 +13,7 @@ from tests.integration.supervisor.launch import environment, until
 
 _PROGRAM = """
 import json, multiprocessing, os, signal, sys, time
-from pitstop.engine.witness import WorkerWatch
+from pitstop.engine.exit_watch import WorkerWatch
 
 def work(way):
     if way == "killed":
@@ -68,7 +68,7 @@ def test_a_pool_tells_of_the_worker_that_it_replaces(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import multiprocessing, signal, sys\n"
-        "from pitstop.engine.witness import WorkerWatch\n"
+        "from pitstop.engine.exit_watch import WorkerWatch\n"
         "if __name__ == '__main__':\n"
         "    WorkerWatch(lambda event: print(event.signal, flush=True)).install()\n"
         "    pool = multiprocessing.Pool(2)\n"

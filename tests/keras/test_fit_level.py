@@ -8,7 +8,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.state_capture import EXACT, Exactness
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.keras import fit_level
 from pitstop.keras.fit_level import FitLevel
 from pitstop.tensorflow import stage_functions

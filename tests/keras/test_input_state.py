@@ -16,8 +16,8 @@ from keras.src.trainers.data_adapters.generator_data_adapter import GeneratorDat
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
-from pitstop.engine.state_capture import Exactness
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_objects import FitObjects

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
+from pitstop.engine.exactness import EXACT
 from pitstop.engine.python_state import Encoder
-from pitstop.engine.state_capture import EXACT
 from pitstop.keras.fit_level import NOT_REPEATABLE
 from pitstop.keras.input_state import FreshIterator, restore_iterator
 from pitstop.keras.private import TFEpochIterator, validation_iterators

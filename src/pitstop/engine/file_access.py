@@ -127,8 +127,8 @@ def opened() -> set[str]:
 def is_opened_by_script(frame: types.FrameType | None) -> bool:
     """Whether the script opens the file, and no framework and not Pitstop."""
     # Loaded where a training runs; each Python process of a run loads this module.
+    from pitstop.engine.frames import is_of_script  # noqa: PLC0415
     from pitstop.engine.program import is_own_file  # noqa: PLC0415
-    from pitstop.engine.witness import is_of_script  # noqa: PLC0415
 
     while frame is not None:
         file = frame.f_code.co_filename

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.audit_events import subscribe
-from pitstop.engine.program import is_installed, is_of_program, is_own_file
+from pitstop.engine.program import STDIN, TEXT, is_installed, is_of_program, is_own_file
 
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
 # It gives its shared memory and temporary folders names by chance.
 _MULTIPROCESSING = f"{os.sep}multiprocessing{os.sep}"
-TEXT, STDIN = "<string>", "<stdin>"  # files of code that is in none
 _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
 _CHANCE = re.compile(
     r"(?<=tmp)[a-z0-9_]{8}"

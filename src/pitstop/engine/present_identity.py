@@ -22,10 +22,10 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
+from pitstop.engine.frames import frames_from, is_user_file
 from pitstop.engine.identity import Identity
 from pitstop.engine.program import is_own_file
 from pitstop.engine.reachable import CODE, user_modules
-from pitstop.engine.witness import frames_from, is_user_file
 
 _MOST_FILES = 256
 _LARGEST_BYTES = 1 << 20

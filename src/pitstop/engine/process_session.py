@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from pitstop.engine import stacks
 from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.exit_watch import ExitWatch, WorkerWatch
 from pitstop.engine.fence import FENCE
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import CallbackOf, ExitWatch, Witness, WorkerWatch
+from pitstop.engine.witness import CallbackOf, Witness
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import Event, ExitCalled, InstrumentationUnavailable, LevelKnown
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE

@@ -13,6 +13,7 @@ from pathlib import Path
 _OWN = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 MOST_FILES = 1 << 14  # a process imports some 4,000 files with TensorFlow
+TEXT, STDIN = "<string>", "<stdin>"  # files of code that is in none
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 

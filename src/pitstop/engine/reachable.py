@@ -28,7 +28,7 @@ import numpy as np
 
 from pitstop.engine.audit_events import identity
 from pitstop.engine.code_names import codes_in, names_in
-from pitstop.engine.witness import is_user_file
+from pitstop.engine.frames import is_user_file
 
 _MOST_OBJECTS = 20_000
 # Random generators are kept in short lists; long ones are data.

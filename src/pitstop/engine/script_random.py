@@ -10,8 +10,8 @@ import numpy as np
 from pitstop.engine import reachable
 from pitstop.engine.audit_events import identity
 from pitstop.engine.code_names import names_in
+from pitstop.engine.exactness import Exactness, not_exact
 from pitstop.engine.reachable import Opened
-from pitstop.engine.state_capture import Exactness, not_exact
 
 KINDS: tuple[type, ...] = (
     np.random.Generator,

@@ -1,44 +1,12 @@
-"""A consistent cut of the training state at a step boundary, and how exactly it is resumed."""
+"""A consistent cut of the training state at a step boundary."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
-from pitstop.cluster.spec import members
-from pitstop.engine.lockstep import Lockstep
 from pitstop.record import Frozen
 from pitstop.snapshot.arena import DeviceBytes
 from pitstop.store.image import TensorSpec
-
-
-class Exactness(Frozen):
-    """How exact a resume is: "exact", "exact_by_replay" or "not_exact"; and why not more."""
-
-    level: str
-    reason: str = ""
-
-
-EXACT = Exactness("exact")
-
-
-def not_exact(reason: str) -> Exactness:
-    return Exactness("not_exact", reason)
-
-
-def level_of_members(
-    lockstep: Lockstep | None = None, environment: Mapping[str, str] = os.environ
-) -> Exactness | None:
-    """What keeps one member alone from being exact; None where nothing does."""
-    if lockstep is not None and (lockstep.agreed or lockstep.doubt):
-        return not_exact(lockstep.doubt) if lockstep.doubt else None
-    count = members(environment)
-    if count == 1:
-        return None
-    return not_exact(
-        f"TF_CONFIG names {count} processes that train together, but each is saved separately: "
-        "they may stop and resume at different steps"
-    )
 
 
 class Position(Frozen):

@@ -9,12 +9,13 @@ from typing import Any, ParamSpec, TypeVar
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.exactness import Exactness, not_exact
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.present_identity import held_by_callers
 from pitstop.engine.program import is_own_file
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import Exactness, Position, not_exact
+from pitstop.engine.state_capture import Position
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored

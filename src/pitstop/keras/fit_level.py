@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pitstop.engine.exactness import EXACT, Exactness, not_exact
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import EXACT, Exactness, not_exact
 from pitstop.events import LevelKnown
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.devices import level_of_process

@@ -4,8 +4,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.exactness import Exactness, not_exact
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import Exactness, StateCapture, not_exact
+from pitstop.engine.state_capture import StateCapture
 from pitstop.keras.fit_run import FitRun
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, SCHEDULE, is_of_another_task
 

@@ -8,13 +8,14 @@ import tensorflow as tf
 from pitstop import steps
 from pitstop.engine import first_training, reachable, saved_state, script_random
 from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.present_identity import names_on_stack
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, StateCapture
+from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.events import EpochEnded

@@ -10,8 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import reachable, script_random
+from pitstop.engine.exactness import EXACT, Exactness, not_exact
 from pitstop.engine.python_state import Arrays, Encoder, decode
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import fit_level
 from pitstop.keras.packages import kinds
 from pitstop.record import Frozen

@@ -16,9 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.cadence import Allowance
+from pitstop.engine.exactness import EXACT
 from pitstop.engine.present_identity import place_of_present_call
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import EXACT, StateCapture
+from pitstop.engine.state_capture import StateCapture
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import KERAS_3, package_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.frames import frames_from, is_user_file
 from pitstop.engine.program import is_own_file
-from pitstop.engine.witness import frames_from, is_user_file
 from pitstop.events import StopTrainingSet
 from pitstop.keras.packages import kinds
 

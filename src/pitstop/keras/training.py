@@ -11,6 +11,7 @@ from pitstop.engine import first_training, saved_state
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import fenced, observing
+from pitstop.engine.frames import place_on_stack
 from pitstop.engine.hooking import Original
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
@@ -20,7 +21,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import fit_left, note_callback, place_on_stack
+from pitstop.engine.witness import fit_left, note_callback
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
 from pitstop.keras import (

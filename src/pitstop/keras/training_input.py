@@ -8,11 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.exactness import EXACT, Exactness, not_exact
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_state.fingerprint import of_saved
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles

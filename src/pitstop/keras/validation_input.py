@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.exactness import EXACT, Exactness, not_exact
 from pitstop.engine.python_state import Arrays, Encoder
 from pitstop.engine.script_random import level_of_workers, same
-from pitstop.engine.state_capture import EXACT, Exactness, HeldTensor, not_exact
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.fit_level import NOT_REPEATABLE, PYTHON_OPS, RepeatedShuffles

@@ -14,12 +14,13 @@ import tensorflow as tf
 
 from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.exactness import EXACT, not_exact
 from pitstop.engine.fence import fenced, observing
 from pitstop.engine.hooking import Original
 from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import EXACT, StateCapture, not_exact
+from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import ResumeRefused
 from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of
 from pitstop.tensorflow import (

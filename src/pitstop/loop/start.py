@@ -10,6 +10,7 @@ from pitstop.engine import first_training, path_record, process_session
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.outside import OUTSIDE
@@ -19,7 +20,7 @@ from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, Position, StateCapture
+from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused, UserError
 from pitstop.events import LOOPS, Notice

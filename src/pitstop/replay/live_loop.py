@@ -11,10 +11,11 @@ from typing import Any
 
 from pitstop.engine import first_training
 from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.exactness import Exactness, not_exact
 from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, StateCapture, not_exact
+from pitstop.engine.state_capture import StateCapture
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
 from pitstop.replay import values

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pitstop.engine.witness import place_on_stack
+from pitstop.engine.frames import place_on_stack
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.tensorflow import devices, drawn_inputs, graph_digest, private, randomness

@@ -9,8 +9,8 @@ from collections.abc import Container, Sequence
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.exactness import Exactness, level_of_members, not_exact
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, level_of_members, not_exact
 from pitstop.link.messages import AllocatorSample
 from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private

@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary, ref
 import tensorflow as tf
 
 from pitstop.engine import process_session
+from pitstop.engine.exactness import not_exact
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
-from pitstop.engine.state_capture import not_exact
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RUN_FILE
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn

@@ -9,8 +9,8 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from pitstop.engine.exactness import not_exact
 from pitstop.engine.hooking import hook
-from pitstop.engine.state_capture import not_exact
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.tensorflow import private
 

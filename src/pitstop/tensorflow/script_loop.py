@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from pitstop.engine.appended_files import APPENDED
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, HeldTensor, Position, StateCapture
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import IN_PARTS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord

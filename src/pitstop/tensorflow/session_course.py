@@ -14,11 +14,12 @@ from types import CodeType
 from typing import Any, NoReturn
 
 from pitstop.engine import request
+from pitstop.engine.exactness import Exactness, not_exact
+from pitstop.engine.frames import frames_from
 from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Exactness, Position, not_exact
+from pitstop.engine.state_capture import Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
-from pitstop.engine.witness import frames_from
 from pitstop.events import (
     LOOPS,
     WAITS_FOR_OTHERS,

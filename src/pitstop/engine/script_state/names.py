@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine.audit_events import identity
-from pitstop.engine.witness import is_user_file
+from pitstop.engine.frames import is_user_file
 
 
 class Names:
