@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from pitstop.keras.fit_level import RepeatedShuffles
+from pitstop.keras.input_level import RepeatedShuffles
 
 
 def numbers() -> Any:

@@ -13,7 +13,7 @@ from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
 from pitstop.engine.exactness import EXACT
 from pitstop.engine.python_state import Encoder
-from pitstop.keras.fit_level import NOT_REPEATABLE
+from pitstop.keras.input_level import NOT_REPEATABLE
 from pitstop.keras.input_state import FreshIterator, restore_iterator
 from pitstop.keras.private import TFEpochIterator, validation_iterators
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput

@@ -7,6 +7,8 @@ from pitstop.cluster.spec import members
 from pitstop.engine.lockstep import Lockstep
 from pitstop.record import Frozen
 
+_NAMED = 3
+
 
 class Exactness(Frozen):
     """How exact a resume is: "exact", "exact_by_replay" or "not_exact"; and why not more."""
@@ -35,3 +37,9 @@ def level_of_members(
         f"TF_CONFIG names {count} processes that train together, but each is saved separately: "
         "they may stop and resume at different steps"
     )
+
+
+def missing(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"state that is not restored: {shown}{more}"

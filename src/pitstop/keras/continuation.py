@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.exactness import Exactness, not_exact
+from pitstop.engine.exactness import Exactness, missing, not_exact
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.present_identity import held_by_callers
 from pitstop.engine.program import is_own_file
@@ -31,7 +31,6 @@ from pitstop.keras import (
     trainables,
 )
 from pitstop.keras.fit_call import ChangedSettings
-from pitstop.keras.fit_level import missing
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning

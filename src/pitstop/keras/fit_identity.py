@@ -25,7 +25,7 @@ from pitstop.engine.described import (
 )
 from pitstop.engine.identity import Identity
 from pitstop.engine.reached_code import digest_of_reached, digests_of_code
-from pitstop.keras import fit_call, fit_level
+from pitstop.keras import fit_call, input_level
 from pitstop.keras.common_private import built_variables, compiled_with, layers_of
 from pitstop.keras.packages import SEQUENCES, kinds, private_of
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
@@ -361,7 +361,7 @@ def _is_digested(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_digested, value))
     if isinstance(value, tf.data.Dataset):
-        return all(map(fit_level.is_in_variables, stage_functions.stateful_stages(value)))
+        return all(map(input_level.is_in_variables, stage_functions.stateful_stages(value)))
     if isinstance(value, kinds(*SEQUENCES)):
         # `reached_by` has its code, `_data` what it holds.
         return all(is_plain(each) and is_reproducible(each) for each in vars(value).values())

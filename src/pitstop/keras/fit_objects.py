@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.exactness import missing
 from pitstop.engine.python_state import Arrays, Encoder
 from pitstop.engine.script_state.fingerprint import of_saved
+from pitstop.engine.script_state.node import Node
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
-from pitstop.engine.script_state.walk import Node
 from pitstop.keras import callback_nodes
-from pitstop.keras.fit_level import missing
 from pitstop.keras.script_library import KerasLibrary
 
 _INPUT_ARRAYS = "input_objects/"

@@ -9,8 +9,8 @@ import keras
 from pitstop.engine.fence import fenced
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import bad_records, guarded_sequences, left_out, nan_trace, private, step_memory
-from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.input_level import RepeatedShuffles
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.short_fits import ShortFit
 from pitstop.keras.training import Training

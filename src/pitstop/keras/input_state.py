@@ -13,7 +13,7 @@ from pitstop.engine import reachable, script_random
 from pitstop.engine.exactness import EXACT, Exactness, not_exact
 from pitstop.engine.python_state import Arrays, Encoder, decode
 from pitstop.engine.state_capture import HeldTensor
-from pitstop.keras import fit_level
+from pitstop.keras import input_level
 from pitstop.keras.packages import kinds
 from pitstop.record import Frozen
 from pitstop.tensorflow import buffers, pipeline, private, stage_functions
@@ -231,7 +231,7 @@ class InputState:
             stages = stage_functions.stateful_stages(self.dataset)
             if stages and self.level.level == "exact":
                 known = private.deterministic_ops()
-                self.level = fit_level.level_of(stages, "", deterministic_ops=known)
+                self.level = input_level.level_of(stages, "", deterministic_ops=known)
             self.replay_from_now_on("the input is distributed over several devices")
             return None
         now, anchor = time.monotonic(), self.anchor
@@ -246,7 +246,7 @@ class InputState:
             return None
         if self.repeats and not private.seed_counts(data):
             # All have ended.
-            self.level = not_exact(fit_level.REPEATED)
+            self.level = not_exact(input_level.REPEATED)
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
         )
@@ -287,10 +287,10 @@ def _level_of(dataset: Any, refused_op: str | None) -> Exactness:
     stages = stage_functions.stateful_stages(dataset)
     if refused_op is not None:
         known = private.deterministic_ops()
-        return fit_level.level_of(stages, refused_op, deterministic_ops=known)
+        return input_level.level_of(stages, refused_op, deterministic_ops=known)
     # Random ops that TensorFlow takes for stateless.
     drawing = [each for each in stages if each.random_ops - each.ops]
-    return fit_level.level_of(drawing, "") if drawing else EXACT
+    return input_level.level_of(drawing, "") if drawing else EXACT
 
 
 def begin_late_shuffles(

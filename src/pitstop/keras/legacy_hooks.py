@@ -10,8 +10,8 @@ from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original
 from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
 from pitstop.keras.continuation import Continuation
-from pitstop.keras.fit_level import RepeatedShuffles
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.input_level import RepeatedShuffles
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.legacy_source import SHAPES, LegacySource, placeholder, take_place
 from pitstop.keras.training import Training

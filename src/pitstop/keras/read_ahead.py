@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from pitstop.engine.reachable import find_used
 from pitstop.engine.script_random import KINDS, same
-from pitstop.keras.fit_level import PYTHON_OPS
+from pitstop.keras.input_level import PYTHON_OPS
 from pitstop.keras.packages import kinds
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.randomness import is_part_of_an_input

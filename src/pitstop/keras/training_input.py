@@ -16,8 +16,8 @@ from pitstop.engine.script_state.fingerprint import of_saved
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
-from pitstop.keras.fit_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
 from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.input_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.link.settings import Settings
 from pitstop.tensorflow import drawn_inputs, pipeline, private, randomness

@@ -17,7 +17,7 @@ from pitstop.engine.script_random import level_of_workers, same
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.bad_records import BadRecords
-from pitstop.keras.fit_level import NOT_REPEATABLE, PYTHON_OPS, RepeatedShuffles
+from pitstop.keras.input_level import NOT_REPEATABLE, PYTHON_OPS, RepeatedShuffles
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import SEQUENCES, kinds
 from pitstop.tensorflow import buffers, pipeline, randomness

@@ -27,7 +27,7 @@ from pitstop.engine.script_state.frozen import (
 )
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, make_record, named_class, named_function
-from pitstop.engine.script_state.walk import Node, Nodes
+from pitstop.engine.script_state.node import Node, Nodes
 
 MOST_BYTES = 256 << 20
 _ARRAY = "numpy:ndarray"

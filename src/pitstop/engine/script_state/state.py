@@ -21,8 +21,9 @@ from pitstop.engine.script_state.frozen import (
 )
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
+from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Node, Nodes, Walk
+from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Walk
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"

@@ -8,7 +8,6 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from pitstop.engine.script_state.frozen import (
 )
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
+from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 
 MOST_OBJECTS = 200_000
@@ -47,22 +47,6 @@ _FOLLOWED = (
 _OF_INTERPRETER = frozenset({"modules", "path_importer_cache", "filters"})
 """They change by themselves, or are settings that are restored (of `warnings`)."""
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
-
-
-@dataclass
-class Node:
-    # "list", "dict", ..., "array", "table", "iterator", "object", "function", "class", "module",
-    # "generator" of random numbers; "library" for attributes of the script on an object of a
-    # library's; "elsewhere" for what is saved by other means; "unreadable"
-    kind: str
-    form: str  # how another one is made: the name of its class
-    content: Any  # frozen; fields by name, or items; None while it is not known
-    # of a module, the names that code of the script looks for in it, there or not
-    named: frozenset[str] = frozenset()
-    stored: frozenset[str] = frozenset()  # and those that it sets as attributes
-
-
-Nodes = Mapping[str, Node]  # by their names
 
 
 class Walk:
