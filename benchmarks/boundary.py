@@ -17,7 +17,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from pitstop.engine.session import Session
+from pitstop.engine.session.session import Session
 from pitstop.errors import PeerClosed
 from pitstop.keras import hooks
 from pitstop.keras.instrumentation import Instrumentation
@@ -26,7 +26,7 @@ from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Welcome
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection, pair
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.variables import REGISTRY
 from tests.messages import body_of
 
 CALLS = 20_000

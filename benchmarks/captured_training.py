@@ -17,14 +17,14 @@ from typing import Any
 
 from benchmarks.boundary import drain, open_session
 from pitstop.keras import hooks
-from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.inputs.fit_objects import FitObjects
+from pitstop.keras.inputs.training_input import TrainingInput
 from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.training import Training
-from pitstop.keras.training_input import TrainingInput
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import Settings
 from pitstop.link.wire import pair
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 OFTEN = Settings(every_steps=25)
 

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors.numpy
 import tensorflow as tf
 
-from pitstop.engine import process_session
+from pitstop.engine.session import process_session
 
 PIECE_BYTES = 8 << 20
 

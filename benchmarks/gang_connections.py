@@ -33,7 +33,7 @@ from pitstop import __version__, journal
 from pitstop.cluster import messages, stop_agreement
 from pitstop.cluster.conversation import Conversation, WrongSecret, call
 from pitstop.cluster.resume_agreement import mark_of
-from pitstop.engine import request
+from pitstop.engine.connection import request
 from pitstop.events import Event, GangFormed, GangStopped, MemberJoined
 from pitstop.link.settings import ENV_SOCKET
 

@@ -16,16 +16,16 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pitstop import keras
-    from pitstop.engine.script_stop import request_stop, stopped
+    from pitstop.engine.session.script_stop import request_stop, stopped
     from pitstop.loop.start import start
     from pitstop.notebook.extension import current, load_ipython_extension
 else:
     _HOMES = {
         "current": "pitstop.notebook.extension",
         "load_ipython_extension": "pitstop.notebook.extension",
-        "request_stop": "pitstop.engine.script_stop",
+        "request_stop": "pitstop.engine.session.script_stop",
         "start": "pitstop.loop.start",
-        "stopped": "pitstop.engine.script_stop",
+        "stopped": "pitstop.engine.session.script_stop",
     }
 
     def __getattr__(name: str) -> object:

@@ -12,7 +12,7 @@ import pytest
 
 from pitstop.cli import companion
 from pitstop.cli.companion import accompany, read_request
-from pitstop.engine.companion import CompanionRequest, RunUnavailable, start_companion
+from pitstop.engine.connection.companion import CompanionRequest, RunUnavailable, start_companion
 from pitstop.errors import UserError
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.supervisor.runs.run_request import RunRequest

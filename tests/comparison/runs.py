@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pitstop.comparison.record import RunRecord, Saved, merge
-from pitstop.engine.state_capture import Position
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.events import AttemptEnded, AttemptStarted, Event
 from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace

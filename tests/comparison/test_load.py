@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.comparison.record import Resume, load_run
-from pitstop.engine.state_capture import Position
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.errors import RunNotFound, UserError
 from pitstop.events import EnvironmentChanged, Restored, TrainerConnected
 from pitstop.store.manifest import STATE_FILE

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.identity import RestorePoint
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.state_capture import StateCapture
+from pitstop.engine.trainings.identity import RestorePoint
 from pitstop.events import (
     Event,
     from_record,

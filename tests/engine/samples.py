@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.engine.snapshots.state_capture import HeldTensor, Position, StateCapture
 from pitstop.store.image import TensorSpec
 
 

@@ -51,7 +51,7 @@ def test_the_interpreter_itself_opens_the_script_without_a_frame(tmp_path: Path)
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "from pitstop.engine.earlier_files import EARLIER\nEARLIER.listen()\n"
+        "from pitstop.engine.files.earlier_files import EARLIER\nEARLIER.listen()\n"
     )
     path = os.pathsep.join([str(site), *sys.path])
     ran = subprocess.run(

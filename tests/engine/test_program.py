@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine import frames, made_folders, program
-from pitstop.engine.file_looks import FileLooks
+from pitstop.engine import frames, program
+from pitstop.engine.files import made_folders
+from pitstop.engine.files.file_looks import FileLooks
 
 _CONSOLE_SCRIPT = str(Path(sysconfig.get_path("scripts")) / "pitstop")
 

@@ -10,8 +10,8 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from pitstop.engine.python_state import Encoder
-from pitstop.engine.saved_state import SavedState
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.values.python_state import Encoder
 from pitstop.export import tensors_file
 from pitstop.store.manifest import CheckpointInfo
 

@@ -14,8 +14,9 @@ import numpy as np
 from xxhash import xxh3_64_hexdigest
 
 from pitstop import journal
-from pitstop.engine import python_state, script_random
-from pitstop.engine.identity import Identity
+from pitstop.engine.randomness import script_random
+from pitstop.engine.trainings.identity import Identity
+from pitstop.engine.values import python_state
 from pitstop.errors import FormatTooNew, PeerClosed
 from pitstop.link.beacon import SIZE_BYTES, Beacon
 from pitstop.link.wire import pair

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from pitstop.engine.entropy import CLAIMS_FILE
+from pitstop.engine.randomness.entropy import CLAIMS_FILE
 from pitstop.inject.warm_start import pause_share
 from tests.inject.test_site import PACKAGE, SITE
 

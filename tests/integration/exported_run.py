@@ -90,7 +90,7 @@ def arrays_in(path: Path) -> Arrays:
 
 def variables_of(fds: tuple[int, ...]) -> Arrays:
     """The variables of a saved state, by path."""
-    from pitstop.engine.saved_state import open_saved_state
+    from pitstop.engine.snapshots.saved_state import open_saved_state
 
     saved = open_saved_state(fds)
     return {

@@ -14,7 +14,7 @@ from pitstop.events import CheckpointCommitted, LevelKnown, Notice, Restored, Tr
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
-from pitstop.tensorflow import stored_values
+from pitstop.tensorflow.variables import stored_values
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import Started
 from tests.integration.supervisor import launch

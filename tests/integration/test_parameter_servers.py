@@ -18,7 +18,7 @@ import pytest
 from pitstop.events import CheckpointCommitted, LevelKnown, MemberRestarted, Notice, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
-from pitstop.tensorflow import stored_values
+from pitstop.tensorflow.variables import stored_values
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import REAL, Started
 from tests.integration.supervisor import launch

@@ -9,7 +9,7 @@ import pytest
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.keras import global_seeds, private
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 import tensorflow as tf
 
 from pitstop.keras import guarded_sequences
-from pitstop.keras.bad_records import BadRecords
 from pitstop.keras.guarded_sequences import Unread
+from pitstop.keras.inputs.bad_records import BadRecords
 from pitstop.keras.private import PyDatasetAdapter
-from tests.keras.test_bad_records import _Run
+from tests.keras.inputs.test_bad_records import _Run
 
 
 class Rows(keras.utils.PyDataset):

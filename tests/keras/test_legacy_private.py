@@ -10,7 +10,7 @@ import pytest
 
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import common_private
-from pitstop.tensorflow.naming import Naming, path_of
+from pitstop.tensorflow.variables.naming import Naming, path_of
 
 tf_keras = pytest.importorskip("tf_keras")
 legacy_private = pytest.importorskip("pitstop.keras.legacy_private")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.keras import input_state
+from pitstop.keras.inputs import input_state
 from pitstop.keras.legacy_source import LegacySource, placeholder, take_place
 
 data_adapter = pytest.importorskip("tf_keras.src.engine.data_adapter")

@@ -16,11 +16,12 @@ from keras.src.backend.tensorflow.core import Variable
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import fit_call, private, tensorboard
+from pitstop.keras import private, tensorboard
 from pitstop.keras.common_private import replace_inner_fit
-from pitstop.keras.training_input import fixed_batch_size
-from pitstop.keras.variable_paths import VariablePaths
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.keras.fits import fit_call
+from pitstop.keras.inputs.training_input import fixed_batch_size
+from pitstop.keras.models.variable_paths import VariablePaths
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 METHODS = [
     (private.EpochIterator, "_enumerate_iterator"),

@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
-from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state import fingerprint
 from pitstop.engine.script_state.state import ScriptState
+from pitstop.engine.values.python_state import Encoder
 from pitstop.keras.script_library import KerasLibrary
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import keras
 import pytest
 
-from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.trainings.identity import RestorePoint
 from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.training import Training
 from pitstop.link.settings import Settings
-from pitstop.tensorflow.variables import no_path
+from pitstop.tensorflow.variables.variables import no_path
 
 POINT = RestorePoint("00000007", 7, 0, "")
 

@@ -14,9 +14,9 @@ import pytest
 import tensorflow as tf
 
 from pitstop.engine.leaving import TrainingStopped
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Position
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.errors import PeerClosed, ResumeRefused
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, NonFiniteLoss, from_record
 from pitstop.link.beacon import Beacon, Stop
@@ -25,7 +25,7 @@ from pitstop.link.wire import Connection, pair
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.start import Run
 from pitstop.tensorflow.script_loop import ScriptLoop
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 from tests.messages import body_of, welcome
 
 

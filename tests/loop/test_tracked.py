@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.python_state import Encoder
-from pitstop.engine.weights_file import WeightsUnusable
+from pitstop.engine.snapshots.weights_file import WeightsUnusable
+from pitstop.engine.values.python_state import Encoder
 from pitstop.errors import ResumeRefused
 from pitstop.loop.tracked import (
     CannotTrack,
@@ -22,8 +22,8 @@ from pitstop.loop.tracked import (
     track,
     variables_of,
 )
-from pitstop.tensorflow.stored_values import of_bundle
-from pitstop.tensorflow.trainables import relative_saver, save_v1
+from pitstop.tensorflow.variables.stored_values import of_bundle
+from pitstop.tensorflow.variables.trainables import relative_saver, save_v1
 
 
 class Counter:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.saved_state import SavedState
+from pitstop.engine.snapshots.saved_state import SavedState
 from pitstop.loop.trainables import build_optimizers, of_objects, sessions_of
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.state_capture import StateCapture
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
 from pitstop.link.beacon import Beacon
@@ -23,7 +23,7 @@ from pitstop.link.messages import Welcome
 from pitstop.link.wire import pair
 from pitstop.replay.calls import FunctionCall
 from pitstop.replay.recorder import Recorder
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 from tests.messages import body_of, welcome
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine import present_identity
-from pitstop.engine.identity import Identity
-from pitstop.engine.saved_state import SavedState
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.trainings import present_identity
+from pitstop.engine.trainings.identity import Identity
 from tests.replay.attempt import Attempt
 
 MakeAttempt = Callable[..., Attempt]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.identity import Identity
+from pitstop.engine.trainings.identity import Identity
 from pitstop.replay import loop_identity
 from pitstop.replay.loop_identity import LoopIdentity, LoopMatch, match
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pitstop.engine.leaving import Refused
-from pitstop.engine.present_identity import own_sources
+from pitstop.engine.trainings.present_identity import own_sources
 from pitstop.events import CheckpointsSought, Notice, TrainerConnected
 from pitstop.journal import Journal
 from pitstop.link.settings import ENV_STACKS

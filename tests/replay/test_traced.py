@@ -11,7 +11,8 @@ from tensorflow.python.framework.func_graph import FuncGraph
 
 from pitstop.replay.calls import FunctionCall
 from pitstop.replay.traced import TracedFunctions
-from pitstop.tensorflow import drawn_inputs, private
+from pitstop.tensorflow import private
+from pitstop.tensorflow.pipelines import drawn_inputs
 from pitstop.tensorflow.traced_ops import OpKind
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pitstop import events, journal, steps
-from pitstop.engine.state_capture import Position
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.store import catalog, format, gang_folder, manifest, names, run_folder
 from pitstop.store.digest import CHUNK_BYTES
 from pitstop.store.gang_folder import Shape
@@ -48,25 +48,25 @@ NAMES = [
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
 STATE_PARTS = {
-    "engine/state_capture": "",
-    "engine/saved_state": "",
-    "keras/fit_capture": "",
-    "keras/fit_state": "fit.",
-    "keras/fit_objects": "objects.",
-    "keras/structure": "structure.",
+    "engine/snapshots/state_capture": "",
+    "engine/snapshots/saved_state": "",
+    "keras/fits/fit_capture": "",
+    "keras/fits/fit_state": "fit.",
+    "keras/inputs/fit_objects": "objects.",
+    "keras/models/structure": "structure.",
     "engine/script_state/state": "",
-    "keras/callback_nodes": "callbacks.",
+    "keras/callbacks/callback_nodes": "callbacks.",
     "tensorflow/event_files": "events.",
-    "keras/open_files": "files.",
-    "keras/data_spec": "data.",
-    "keras/input_state": "input.",
-    "keras/validation_input": "validation.",
+    "keras/callbacks/open_files": "files.",
+    "keras/fits/data_spec": "data.",
+    "keras/inputs/input_state": "input.",
+    "keras/inputs/validation_input": "validation.",
     "loop/loop_state": "",
     "replay/live_loop": "",
     "replay/record": "replay.",
     "tensorflow/randomness": "",
     "tensorflow/script_loop": "",
-    "tensorflow/variables": "",
+    "tensorflow/variables/variables": "",
 }
 """The modules that make the members of state.json, and what stands before them on the page."""
 
@@ -143,7 +143,7 @@ def test_the_members_of_the_state_are_specified_and_no_others() -> None:
 
 def test_every_mark_of_a_coded_value_is_specified() -> None:
     paths = (
-        "engine/python_state",
+        "engine/values/python_state",
         "engine/script_state/frozen",
         "engine/script_state/holder",
         "engine/script_state/refill",

@@ -7,8 +7,8 @@ import tensorflow as tf
 from tensorflow.python.data.ops import interleave_op
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
-from pitstop.tensorflow import stages
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.pipelines import stages
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.randomness.outside import OUTSIDE
 from pitstop.tensorflow import counted_draws, private
 from pitstop.tensorflow.counted_draws import CountedDraws
 

@@ -14,8 +14,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
 
-from pitstop.engine import entropy
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.randomness import entropy
+from pitstop.engine.values.python_state import Encoder, decode
 from pitstop.tensorflow import private, randomness
 
 

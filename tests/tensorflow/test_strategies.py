@@ -10,12 +10,12 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.distribute import values
 
-from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import ScriptState
+from pitstop.engine.values.python_state import Encoder
 from pitstop.keras.script_library import KerasLibrary
 from pitstop.loop.loop_state import LoopState
 from pitstop.tensorflow.strategies import local_values
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 
 class Count:

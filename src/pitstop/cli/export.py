@@ -7,7 +7,7 @@ import click
 from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
-from pitstop.engine.weights_file import Format
+from pitstop.engine.snapshots.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
 from pitstop.plain_text import say
 from pitstop.store.lock import is_locked

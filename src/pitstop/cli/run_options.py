@@ -9,7 +9,7 @@ import click
 
 from pitstop.cli import quantities
 from pitstop.cli.grouped_command import option, option_group
-from pitstop.engine.weights_file import identify
+from pitstop.engine.snapshots.weights_file import identify
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
 from pitstop.store.best_rule import BestRule

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pitstop.comparison.record import Disagreement, Resume, Saved
-from pitstop.engine.state_capture import Position
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.events import EnvironmentChanged
 from pitstop.record import Frozen
 from pitstop.store.image import DTYPE_NAMES

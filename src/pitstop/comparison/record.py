@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from pitstop import journal, steps
-from pitstop.engine.state_capture import Position
+from pitstop.engine.snapshots.state_capture import Position
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, JsonValue, Restored
 from pitstop.record import Frozen

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from pitstop.engine.export_order import EXPORTED
-from pitstop.engine.weights_file import Format
+from pitstop.engine.session.export_order import EXPORTED
+from pitstop.engine.snapshots.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.events import Notice
 from pitstop.export import host

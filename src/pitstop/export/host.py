@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pitstop import events, journal
-from pitstop.engine.export_order import REFUSED
-from pitstop.engine.saved_state import SavedState, open_saved_state
+from pitstop.engine.session.export_order import REFUSED
+from pitstop.engine.snapshots.saved_state import SavedState, open_saved_state
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, UserError
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon

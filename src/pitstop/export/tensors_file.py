@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import decode
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.variable_match import unique_names
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.variable_match import unique_names
+from pitstop.engine.values.python_state import decode
 from pitstop.record import Frozen
 from pitstop.store.image import DTYPE_CODES, TensorSpec, plan_image
 from pitstop.store.manifest import CheckpointInfo

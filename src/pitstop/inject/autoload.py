@@ -18,19 +18,20 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pitstop.engine import exit_calls, path_record
-from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.files import path_record
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.files.made_folders import MADE
+from pitstop.engine.files.renamed_files import RENAMED
 from pitstop.engine.library_imports import IMPORTS
-from pitstop.engine.made_folders import MADE
-from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.renamed_files import RENAMED
+from pitstop.engine.randomness.outside import OUTSIDE
+from pitstop.engine.session import exit_calls
 
 if TYPE_CHECKING:
-    from pitstop.engine.session import Session
+    from pitstop.engine.session.session import Session
     from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
-    from pitstop.tensorflow.session_course import Supervisor
+    from pitstop.tensorflow.sessions.session_course import Supervisor
 
 _KERAS = ("keras", "tf_keras")
 _FRAMEWORKS = ("tensorflow", *_KERAS)
@@ -131,7 +132,7 @@ class _Autoload:
             self._give_up(known, UnsupportedVersion(message, remedy))
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
-        from pitstop.engine.process_session import report_unavailable
+        from pitstop.engine.session.process_session import report_unavailable
 
         if self._recorder is not None:
             self._recorder.switch_off()
@@ -141,20 +142,15 @@ class _Autoload:
         # At once: variables may be created before Keras is imported, and a
         # loop may do without it.
         from pitstop.errors import UnsupportedVersion
-        from pitstop.tensorflow import cluster_roles, stages
+        from pitstop.tensorflow import cluster_roles
+        from pitstop.tensorflow.pipelines import stages
 
         # First, and in any version: a server waits there as well.
         cluster_roles.watch(self._supervisor())
         from pitstop.replay import install
-        from pitstop.tensorflow import (
-            buffers,
-            cache_locks,
-            node_tracebacks,
-            private,
-            randomness,
-            shuffle_readings,
-            variables,
-        )
+        from pitstop.tensorflow import node_tracebacks, private, randomness, shuffle_readings
+        from pitstop.tensorflow.pipelines import buffers, cache_locks
+        from pitstop.tensorflow.variables import variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
@@ -174,7 +170,7 @@ class _Autoload:
             self._recorder = install.watch_functions(variables.REGISTRY, self.open_session)
 
     def _supervisor(self) -> Supervisor:
-        from pitstop.tensorflow.session_course import Supervisor
+        from pitstop.tensorflow.sessions.session_course import Supervisor
 
         return Supervisor(self._socket_path, self.open_session, self._leave)
 
@@ -191,7 +187,7 @@ class _Autoload:
 
     def watch_estimators(self) -> None:
         """Watches Estimators once imported; TensorFlow 2.15 imports them at their first use."""
-        from pitstop.tensorflow import estimators
+        from pitstop.tensorflow.sessions import estimators
 
         estimators.watch(self._supervisor())
 
@@ -214,8 +210,8 @@ class _Autoload:
 
     def open_session(self) -> Session | None:
         """The session of this process; None where another one trains, or its loop has its own."""
-        from pitstop.engine import process_session
-        from pitstop.engine.weights_file import WeightsUnusable
+        from pitstop.engine.session import process_session
+        from pitstop.engine.snapshots.weights_file import WeightsUnusable
         from pitstop.errors import PeerFault
         from pitstop.tensorflow.devices import computed_with
 
@@ -240,9 +236,9 @@ class _Autoload:
 
 def _callback_of(frame: FrameType) -> str:
     """Class name of the Keras callback a frame runs in; empty without Keras."""
-    if "pitstop.keras.stop_training" not in sys.modules:
+    if "pitstop.keras.callbacks.stop_training" not in sys.modules:
         return ""
-    from pitstop.keras import stop_training
+    from pitstop.keras.callbacks import stop_training
 
     return stop_training.callback_of(frame)
 

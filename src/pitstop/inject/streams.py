@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from pitstop.engine import entropy
+from pitstop.engine.randomness import entropy
 
 _SEED_BITS = 128
 _WORD_BITS = 32

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from pitstop.engine import entropy
+from pitstop.engine.randomness import entropy
 from pitstop.link.settings import EAGER
 
 _PAUSE_SHARE = 3.0  # it pauses so much longer than it works

@@ -4,19 +4,20 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from pitstop.engine import path_record, process_session
-from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.companion import CompanionRequest, start_companion
-from pitstop.engine.renamed_files import RENAMED
-from pitstop.keras import stop_training
+from pitstop.engine.connection.companion import CompanionRequest, start_companion
+from pitstop.engine.files import path_record
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files.renamed_files import RENAMED
+from pitstop.engine.session import process_session
+from pitstop.keras.callbacks import stop_training
 from pitstop.keras.common_private import model_variables
 from pitstop.keras.instrumentation import of_process
 from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow.devices import computed_with
-from pitstop.tensorflow.naming import value_of
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.naming import value_of
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 if TYPE_CHECKING:
     from keras.callbacks import Callback as _Callback

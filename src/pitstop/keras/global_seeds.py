@@ -6,9 +6,9 @@ it at its place among the variables, which are restored next.
 
 from typing import Any
 
-from pitstop.engine.saved_state import SavedState
-from pitstop.tensorflow.naming import path_of, value_of
-from pitstop.tensorflow.variables import REGISTRY, saved_variables
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.tensorflow.variables.naming import path_of, value_of
+from pitstop.tensorflow.variables.variables import REGISTRY, saved_variables
 
 _NONE = -1
 

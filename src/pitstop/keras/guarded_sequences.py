@@ -13,7 +13,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from pitstop.engine.hooking import Original
-from pitstop.keras.bad_records import BadRecords
+from pitstop.keras.inputs.bad_records import BadRecords
 from pitstop.keras.private import PyDatasetAdapter
 from pitstop.keras.training import Training
 

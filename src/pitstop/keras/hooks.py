@@ -8,15 +8,16 @@ import keras
 
 from pitstop.engine.fence import fenced
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import bad_records, guarded_sequences, left_out, nan_trace, private, step_memory
-from pitstop.keras.fit_run import FitRun
-from pitstop.keras.input_level import RepeatedShuffles
+from pitstop.keras import guarded_sequences, left_out, nan_trace, private, step_memory
+from pitstop.keras.fits.fit_run import FitRun
+from pitstop.keras.fits.short_fits import ShortFit
+from pitstop.keras.inputs import bad_records
+from pitstop.keras.inputs.input_level import RepeatedShuffles
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
-from pitstop.keras.short_fits import ShortFit
 from pitstop.keras.training import Training
 from pitstop.link.settings import ENV_SMALL_BUFFERS
-from pitstop.tensorflow import pipeline
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.pipelines import pipeline
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 
 def enumerate_steps(

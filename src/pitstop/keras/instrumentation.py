@@ -8,14 +8,15 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
-from pitstop.engine import process_session
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Original, hook
 from pitstop.engine.leaving import ending_threads
+from pitstop.engine.session import process_session
 from pitstop.errors import PeerFault
-from pitstop.keras import step_draws, stop_training
+from pitstop.keras import step_draws
+from pitstop.keras.callbacks import stop_training
 from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
-from pitstop.keras.fit_run import FitRun
+from pitstop.keras.fits.fit_run import FitRun
 from pitstop.keras.training import Training
 from pitstop.link.settings import ENV_MIXED_PRECISION, MIXED_PRECISION
 from pitstop.tensorflow import private

@@ -10,7 +10,7 @@ from pitstop.engine.fence import observing
 from pitstop.events import BatchSkipped, Notice
 from pitstop.keras.packages import private_of, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
-from pitstop.tensorflow.naming import path_of, value_of
+from pitstop.tensorflow.variables.naming import path_of, value_of
 
 _MOST_BYTES = 64 << 20
 

@@ -9,13 +9,13 @@ import tensorflow as tf
 from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original
 from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
-from pitstop.keras.continuation import Continuation
-from pitstop.keras.fit_run import FitRun
-from pitstop.keras.input_level import RepeatedShuffles
+from pitstop.keras.fits.continuation import Continuation
+from pitstop.keras.fits.fit_run import FitRun
+from pitstop.keras.inputs.input_level import RepeatedShuffles
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.legacy_source import SHAPES, LegacySource, placeholder, take_place
 from pitstop.keras.training import Training
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 _Original = Callable[[Any], Iterator[Any]]
 

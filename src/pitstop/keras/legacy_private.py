@@ -11,7 +11,7 @@ from pitstop.keras import common_private, step_draws
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.naming import Naming
+from pitstop.tensorflow.variables.naming import Naming
 
 
 def _module(name: str) -> Any:

@@ -10,14 +10,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.export_order import ExportEnded
+from pitstop.engine.session.export_order import ExportEnded
 from pitstop.events import NonFiniteLocated
 from pitstop.keras.common_private import model_variables
-from pitstop.keras.fit_run import FitRun
+from pitstop.keras.fits.fit_run import FitRun
 from pitstop.keras.left_out import bad_weight, tensors_of
 from pitstop.keras.packages import kinds, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
-from pitstop.tensorflow.naming import path_of
+from pitstop.tensorflow.variables.naming import path_of
 
 _KEPT_CALLBACKS = (
     "callbacks.EarlyStopping",

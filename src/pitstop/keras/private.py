@@ -26,7 +26,7 @@ from keras.src.utils import naming, traceback_utils
 from pitstop.engine.hooking import Original, hook
 from pitstop.keras import common_private, step_draws
 from pitstop.keras.script_library import names_set_by_libraries
-from pitstop.tensorflow.naming import Naming
+from pitstop.tensorflow.variables.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import reachable
-from pitstop.engine.code_names import attributes_set_by
 from pitstop.engine.script_state import holder
+from pitstop.engine.values import reachable
+from pitstop.engine.values.code_names import attributes_set_by
 from pitstop.keras import tensorboard
 from pitstop.keras.packages import SEQUENCES, SOURCES, imported, kinds
 from pitstop.tensorflow import private as tensorflow_private

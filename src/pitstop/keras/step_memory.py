@@ -8,14 +8,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.export_order import ExportEnded, NotExportable, refuse
 from pitstop.engine.leaving import end_process
+from pitstop.engine.session.export_order import ExportEnded, NotExportable, refuse
 from pitstop.events import StepMemory
-from pitstop.keras.fit_on_workers import FitOnWorkers
-from pitstop.keras.fit_run import FitRun
+from pitstop.keras.fits.fit_on_workers import FitOnWorkers
+from pitstop.keras.fits.fit_run import FitRun
 from pitstop.machine import memory
 from pitstop.machine.memory import available_bytes
-from pitstop.tensorflow import step_memory
+from pitstop.tensorflow.variables import step_memory
 
 _MOST_SECONDS = 15.0
 _FEWER_STEPS = 3

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from pitstop import steps
 from pitstop.engine.fence import observing
-from pitstop.engine.step_recorder import Vitals
+from pitstop.engine.session.step_recorder import Vitals
 from pitstop.keras import left_out, tensorboard
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow import private

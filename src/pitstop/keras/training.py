@@ -7,50 +7,46 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
-from pitstop.engine import first_training, saved_state
-from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import fenced, observing
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.files.rewritten_files import REWRITTEN
 from pitstop.engine.frames import place_on_stack
 from pitstop.engine.hooking import Original
-from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
-from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.rewritten_files import REWRITTEN
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.script_stop import StopSignals
-from pitstop.engine.session import Session
-from pitstop.engine.step_recorder import began_seconds
-from pitstop.engine.witness import fit_left, note_callback
+from pitstop.engine.randomness.outside import OUTSIDE
+from pitstop.engine.session import first_training
+from pitstop.engine.session.export_order import refuse_to_train
+from pitstop.engine.session.script_stop import StopSignals
+from pitstop.engine.session.session import Session
+from pitstop.engine.session.step_recorder import began_seconds
+from pitstop.engine.session.witness import fit_left, note_callback
+from pitstop.engine.snapshots import saved_state
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.trainings.identity import RestorePoint
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, LevelKnown, Notice
-from pitstop.keras import (
-    caught_exception,
-    fit_call,
-    fit_outputs,
-    left_out,
-    micro_batches,
-    nan_trace,
-    stop_training,
-    trainables,
-)
-from pitstop.keras.caught_exception import CaughtOutcome
+from pitstop.keras import left_out, nan_trace
+from pitstop.keras.callbacks import stop_training
 from pitstop.keras.common_private import model_variables
-from pitstop.keras.continuation import Continuation
-from pitstop.keras.fit_on_workers import FitOnWorkers, is_sent_to_workers
-from pitstop.keras.fit_run import FitRun
+from pitstop.keras.fits import caught_exception, fit_call, fit_outputs, trainables
+from pitstop.keras.fits.caught_exception import CaughtOutcome
+from pitstop.keras.fits.continuation import Continuation
+from pitstop.keras.fits.fit_on_workers import FitOnWorkers, is_sent_to_workers
+from pitstop.keras.fits.fit_run import FitRun
+from pitstop.keras.fits.recognition import Cells, FitBeginning, Recognition
+from pitstop.keras.fits.short_fits import ShortFit, ShortFits
+from pitstop.keras.inputs.training_input import end_at_exit
 from pitstop.keras.legacy_source import LegacySource
+from pitstop.keras.models import micro_batches
+from pitstop.keras.models.variable_paths import TrainedModels
 from pitstop.keras.packages import private_of
-from pitstop.keras.recognition import Cells, FitBeginning, Recognition
-from pitstop.keras.short_fits import ShortFit, ShortFits
-from pitstop.keras.training_input import end_at_exit
-from pitstop.keras.variable_paths import TrainedModels
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow import randomness
 from pitstop.tensorflow.kept_files import KEPT_FILES
-from pitstop.tensorflow.naming import value_of
+from pitstop.tensorflow.pipelines import pipeline
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.naming import value_of
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 _TWO_FITS = (
     "another fit runs at the same time in another thread and is not saved: a resume starts its "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pitstop.engine.identity import Difference
+from pitstop.engine.trainings.identity import Difference
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_gang
 from pitstop.store.lock import RunLock, own_record

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import first_training
-from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.exactness import EXACT, not_exact
 from pitstop.engine.fence import fenced, observing
+from pitstop.engine.files.appended_files import APPENDED
 from pitstop.engine.hooking import Original
-from pitstop.engine.present_identity import identity_of_present_call
-from pitstop.engine.python_state import Encoder, decode
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.session import first_training
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.state_capture import StateCapture
+from pitstop.engine.trainings.present_identity import identity_of_present_call
+from pitstop.engine.values.python_state import Encoder, decode
 from pitstop.errors import ResumeRefused
 from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of
 from pitstop.tensorflow import (
@@ -32,10 +32,10 @@ from pitstop.tensorflow import (
     randomness,
 )
 from pitstop.tensorflow.function_draws import FunctionDraws
-from pitstop.tensorflow.naming import Naming
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.traced_ops import OpKind
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.naming import Naming
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 _HIDDEN = (
     "{} draws from a hidden random stream ({}); use tf.random.Generator, keras.random with a "
@@ -209,7 +209,7 @@ class BuiltModels:
         if self._models:
             # Only here: a script without Keras must not wait for its import.
             from pitstop.keras import private  # noqa: PLC0415
-            from pitstop.keras.model_functions import ModelFunctions  # noqa: PLC0415
+            from pitstop.keras.models.model_functions import ModelFunctions  # noqa: PLC0415
 
             self._functions = {name: ModelFunctions(each) for name, each in self._models.items()}
             private.on_train_batch(self._trains)

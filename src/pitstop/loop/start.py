@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from pitstop import steps
-from pitstop.engine import first_training, path_record, process_session
-from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.companion import CompanionRequest, start_companion
-from pitstop.engine.earlier_files import EARLIER
+from pitstop.engine.connection.companion import CompanionRequest, start_companion
 from pitstop.engine.exactness import Exactness
-from pitstop.engine.export_order import refuse_to_train
+from pitstop.engine.files import path_record
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.files.renamed_files import RENAMED
+from pitstop.engine.files.rewritten_files import REWRITTEN
 from pitstop.engine.leaving import TrainingStopped, ending_threads
-from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.python_state import decode
-from pitstop.engine.renamed_files import RENAMED
-from pitstop.engine.rewritten_files import REWRITTEN
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.script_stop import StopSignals
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.step_recorder import began_seconds
+from pitstop.engine.randomness.outside import OUTSIDE
+from pitstop.engine.session import first_training, process_session
+from pitstop.engine.session.export_order import refuse_to_train
+from pitstop.engine.session.script_stop import StopSignals
+from pitstop.engine.session.session import Session
+from pitstop.engine.session.step_recorder import began_seconds
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.state_capture import Position, StateCapture
+from pitstop.engine.values.python_state import decode
 from pitstop.errors import ResumeRefused, UserError
 from pitstop.events import LOOPS, Notice
 from pitstop.link.beacon import Phase
@@ -31,7 +32,7 @@ from pitstop.loop.trainables import begin_loop, export_loop
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with, level_of_process
 from pitstop.tensorflow.script_loop import ScriptLoop
-from pitstop.tensorflow.variables import REGISTRY
+from pitstop.tensorflow.variables.variables import REGISTRY
 
 
 class Run:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import script_random
-from pitstop.engine.python_state import Encoder, NotPortable, decode
-from pitstop.engine.state_capture import HeldTensor
-from pitstop.engine.weights_file import WeightsUnusable
+from pitstop.engine.randomness import script_random
+from pitstop.engine.snapshots.state_capture import HeldTensor
+from pitstop.engine.snapshots.weights_file import WeightsUnusable
+from pitstop.engine.values.python_state import Encoder, NotPortable, decode
 from pitstop.errors import ResumeRefused, UserError
-from pitstop.tensorflow import drawn_inputs, pipeline, private, stage_functions
-from pitstop.tensorflow.naming import path_of, value_of
-from pitstop.tensorflow.stored_values import StoredValue
+from pitstop.tensorflow import private
+from pitstop.tensorflow.pipelines import drawn_inputs, pipeline, stage_functions
+from pitstop.tensorflow.variables.naming import path_of, value_of
+from pitstop.tensorflow.variables.stored_values import StoredValue
 
 _DOUBT = (
     "the graph of {name!r} draws from hidden random streams ({ops}), which cannot be restored; "

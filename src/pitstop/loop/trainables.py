@@ -6,16 +6,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.export_order import ExportOrder, NotExportable, carrying_out
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session
-from pitstop.engine.weights_file import Format, WeightsUnusable, identify
+from pitstop.engine.session.export_order import ExportOrder, NotExportable, carrying_out
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.snapshots.weights_file import Format, WeightsUnusable, identify
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import GraphSession, Named, leaves_of, variables_of
-from pitstop.tensorflow import stored_values, trainables
-from pitstop.tensorflow.naming import value_of
-from pitstop.tensorflow.starting import begin_from, start
-from pitstop.tensorflow.variables import saved_variables
+from pitstop.tensorflow.variables import stored_values, trainables
+from pitstop.tensorflow.variables.naming import value_of
+from pitstop.tensorflow.variables.starting import begin_from, start
+from pitstop.tensorflow.variables.variables import saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
 

@@ -15,8 +15,8 @@ from pitstop.notebook.random_begin import RandomBegin
 from pitstop.record import Frozen
 
 if TYPE_CHECKING:
-    from pitstop.engine.identity import Identity
-    from pitstop.engine.trainings import Trainings
+    from pitstop.engine.trainings.identity import Identity
+    from pitstop.engine.trainings.trainings import Trainings
 
 
 class StoppedFit(Frozen):
@@ -77,7 +77,7 @@ class NotebookCells:
             self._stopped.pop(text, None)
 
     def stopped(self) -> None:
-        from pitstop.keras.fit_identity import left_of, reached_from  # noqa: PLC0415
+        from pitstop.keras.fits.fit_identity import left_of, reached_from  # noqa: PLC0415
 
         if not self._running:
             return
@@ -101,7 +101,7 @@ class NotebookCells:
         self, model: Any, arguments: Mapping[str, Any], identity: Identity, trainings: Trainings
     ) -> Identity:
         """The identity of a `fit` in the cell that runs, as it began if a stop has ended it."""
-        from pitstop.keras.fit_identity import digests_of_data, reached_from  # noqa: PLC0415
+        from pitstop.keras.fits.fit_identity import digests_of_data, reached_from  # noqa: PLC0415
 
         cell = self._running[-1] if self._running else _Execution()
         cells = {"this cell": _digest(cell.text), **digests_of_data(arguments)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pitstop.durations import duration
-from pitstop.engine import trackers
+from pitstop.engine.trackers import trackers
 from pitstop.inject.autoload import ImportWatcher
 from pitstop.link.settings import ENV_SOCKET
 from pitstop.notebook.cells import NotebookCells
@@ -60,8 +60,8 @@ class Notebook:
         return came
 
     def _watch(self, packages: tuple[str, ...]) -> None:
-        from pitstop.engine import reachable  # noqa: PLC0415
-        from pitstop.tensorflow.variables import REGISTRY  # noqa: PLC0415
+        from pitstop.engine.values import reachable  # noqa: PLC0415
+        from pitstop.tensorflow.variables.variables import REGISTRY  # noqa: PLC0415
 
         reachable.count_as_users("__main__")
         REGISTRY.only_owned = True

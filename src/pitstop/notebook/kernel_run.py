@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from pitstop.engine.companion import Companion, CompanionRequest, RunUnavailable, launch
+from pitstop.engine.connection.companion import Companion, CompanionRequest, RunUnavailable, launch
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.remote.place import is_url, parse
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pitstop.engine import process_session
 from pitstop.engine.leaving import LeavesScript, TrainingStopped
-from pitstop.engine.trainings import Trainings
+from pitstop.engine.session import process_session
+from pitstop.engine.trainings.trainings import Trainings
 from pitstop.errors import PitstopError
 from pitstop.events import ScriptEnded
-from pitstop.keras import stop_training
+from pitstop.keras.callbacks import stop_training
 from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.packages import hooks_of
 from pitstop.keras.training import Training

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pitstop.engine import entropy
+from pitstop.engine.randomness import entropy
 from pitstop.inject import streams
 
 _MODULES: dict[str, tuple[Callable[[], None], tuple[str, str]]] = {

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from pitstop.replay import values
 from pitstop.replay.values import Form
-from pitstop.tensorflow import drawn_inputs, private
+from pitstop.tensorflow import private
+from pitstop.tensorflow.pipelines import drawn_inputs
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,19 @@ from typing import Any
 import h5py
 import tensorflow as tf
 
-from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.files.rewritten_files import REWRITTEN
 from pitstop.engine.hooking import Original, hook
-from pitstop.engine.rewritten_files import REWRITTEN
 from pitstop.replay.calls import METHODS, Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.recorder import OpenSession, Recorder
-from pitstop.tensorflow import counted_draws, drawn_inputs, private, variable_use
+from pitstop.tensorflow import counted_draws, private, variable_use
 from pitstop.tensorflow.event_files import SUMMARY_WRITERS
+from pitstop.tensorflow.pipelines import drawn_inputs
 from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 
 def watch_functions(registry: VariableRegistry, open_session: OpenSession) -> Recorder:

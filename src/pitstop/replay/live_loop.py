@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pitstop.engine import first_training
-from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.exactness import Exactness, not_exact
-from pitstop.engine.outside import OUTSIDE
-from pitstop.engine.python_state import Encoder
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.randomness.outside import OUTSIDE
+from pitstop.engine.session import first_training
+from pitstop.engine.session.session import Session
+from pitstop.engine.snapshots.state_capture import StateCapture
+from pitstop.engine.values.python_state import Encoder
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
 from pitstop.replay import values
@@ -30,7 +30,7 @@ from pitstop.tensorflow.function_draws import FunctionDraws
 from pitstop.tensorflow.schedule import ASYNCHRONOUS, is_of_another_task
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 _NOT_SAVED = "no step is saved from here on, so a resume {}, because {}{}"
 _FROM_FIRST = "trains this loop from its first step"

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from pitstop.engine.identity import Identity, differences
-from pitstop.engine.matching import is_changed
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.trainings.identity import Identity, differences
+from pitstop.engine.trainings.matching import is_changed
+from pitstop.engine.values.python_state import Encoder, decode
 from pitstop.record import Frozen, build
 from pitstop.tensorflow import private
 

@@ -15,16 +15,16 @@ from typing import Any
 from pitstop import journal
 from pitstop.cluster.spec import members
 from pitstop.engine.fence import FENCE
-from pitstop.engine.file_access import changed_seconds
-from pitstop.engine.present_identity import own_sources, process_name
-from pitstop.engine.session import Session
+from pitstop.engine.files.file_access import changed_seconds
+from pitstop.engine.session.session import Session
+from pitstop.engine.trainings.present_identity import own_sources, process_name
 from pitstop.errors import ResumeRefused
 from pitstop.events import CheckpointsSought, Notice, TrainerConnected
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.settings import ENV_STACKS
 from pitstop.masking import masked_tree
 from pitstop.store.run_folder import JOURNAL_FILE
-from pitstop.tensorflow.session_course import is_drawn
+from pitstop.tensorflow.sessions.session_course import is_drawn
 
 _STATE_FILE = "checkpoint"  # in which `tf.train` lists the checkpoints of a folder
 _SLACK_SECONDS = 5.0

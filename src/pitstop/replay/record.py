@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.engine.state_capture import HeldTensor
+from pitstop.engine.snapshots.state_capture import HeldTensor
 from pitstop.replay.values import Form, as_form
 from pitstop.store.image import TensorSpec
 

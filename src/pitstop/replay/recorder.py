@@ -9,14 +9,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine import entropy
-from pitstop.engine.earlier_files import EARLIER, ReadBack
 from pitstop.engine.fence import FENCE, fenced, observing
-from pitstop.engine.identity import Identity, RestorePoint
+from pitstop.engine.files.earlier_files import EARLIER, ReadBack
 from pitstop.engine.leaving import Refused, ending_threads
-from pitstop.engine.present_identity import identity_of_present_call
-from pitstop.engine.session import Session
-from pitstop.engine.step_recorder import began_seconds
+from pitstop.engine.randomness import entropy
+from pitstop.engine.session.session import Session
+from pitstop.engine.session.step_recorder import began_seconds
+from pitstop.engine.trainings.identity import Identity, RestorePoint
+from pitstop.engine.trainings.present_identity import identity_of_present_call
 from pitstop.errors import PeerFault
 from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, values
@@ -29,9 +29,10 @@ from pitstop.replay.own_checkpoints import OwnCheckpoints
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import Repetition
 from pitstop.replay.traced import TracedFunctions
-from pitstop.tensorflow import drawn_inputs, private, randomness
+from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.function_draws import FunctionDraws
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.pipelines import drawn_inputs
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 OpenSession = Callable[[], Session | None]
 _FIT = "fit"

@@ -7,13 +7,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from pitstop.engine import first_training
-from pitstop.engine.appended_files import APPENDED
-from pitstop.engine.earlier_files import EARLIER, OWN_RESUME, ReadBack
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files.earlier_files import EARLIER, OWN_RESUME, ReadBack
 from pitstop.engine.leaving import Refused
-from pitstop.engine.python_state import decode
-from pitstop.engine.saved_state import SavedState
-from pitstop.engine.step_recorder import began_seconds
+from pitstop.engine.session import first_training
+from pitstop.engine.session.step_recorder import began_seconds
+from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.values.python_state import decode
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
@@ -28,7 +28,7 @@ from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.event_files import SUMMARY_WRITERS
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables.variables import VariableRegistry
 
 _REMEDY = (
     "Undo the change, or start over with --new. A loop with pitstop.start may be changed during "

@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 from pitstop.engine.frames import place_on_stack
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.tensorflow import devices, drawn_inputs, graph_digest, private, randomness
+from pitstop.tensorflow import devices, graph_digest, private, randomness
+from pitstop.tensorflow.pipelines import drawn_inputs
 from pitstop.tensorflow.traced_ops import OpKind
 
 _DRAWS_RANDOM = (

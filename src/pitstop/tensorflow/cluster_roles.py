@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from pitstop.cluster.spec import ASSEMBLING, REPLICA
 from pitstop.engine.hooking import Around, Original, hook
-from pitstop.tensorflow import monitored_sessions, plain_sessions
-from pitstop.tensorflow.session_course import Supervisor
+from pitstop.tensorflow.sessions import monitored_sessions, plain_sessions
+from pitstop.tensorflow.sessions.session_course import Supervisor
 
 _SERVER = "distribute.Server"
 _MULTI_WORKER = (

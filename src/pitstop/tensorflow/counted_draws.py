@@ -32,7 +32,7 @@ from tensorflow.python.ops.parallel_for import control_flow_ops as parallel_loop
 from pitstop.engine.fence import fenced
 from pitstop.engine.frames import place_on_stack
 from pitstop.engine.hooking import Original, hook
-from pitstop.engine.outside import OUTSIDE
+from pitstop.engine.randomness.outside import OUTSIDE
 from pitstop.tensorflow import draw_counters
 from pitstop.tensorflow.strategies import is_mirrored
 

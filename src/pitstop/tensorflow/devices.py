@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.exactness import Exactness, level_of_members, not_exact
-from pitstop.engine.session import Session
+from pitstop.engine.session.session import Session
 from pitstop.link.messages import AllocatorSample
 from pitstop.link.settings import MIXED_PRECISION
 from pitstop.tensorflow import private

@@ -12,14 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine import reachable
-from pitstop.engine.earlier_files import EARLIER
-from pitstop.engine.present_identity import names_on_stack
-from pitstop.engine.step_recorder import started_seconds
-from pitstop.tensorflow import pipeline
-from pitstop.tensorflow.pipeline import KeptStage
+from pitstop.engine.files.earlier_files import EARLIER
+from pitstop.engine.session.step_recorder import started_seconds
+from pitstop.engine.trainings.present_identity import names_on_stack
+from pitstop.engine.values import reachable
+from pitstop.tensorflow.pipelines import pipeline
+from pitstop.tensorflow.pipelines.pipeline import KeptStage
+from pitstop.tensorflow.pipelines.stages import every_stage
 from pitstop.tensorflow.randomness import is_part_of_an_input
-from pitstop.tensorflow.stages import every_stage
 
 _COMPLETED = (
     "an earlier attempt has completed {}, and what comes before that file in the pipeline is not "

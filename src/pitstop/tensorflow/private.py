@@ -27,16 +27,10 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.engine.hooking import Around, Original, hook
-from pitstop.engine.reachable import cells_of, dict_of
+from pitstop.engine.values.reachable import cells_of, dict_of
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import (
-    counted_draws,
-    drawn_inputs,
-    earlier_traces,
-    event_files,
-    traced_ops,
-    variable_use,
-)
+from pitstop.tensorflow import counted_draws, earlier_traces, event_files, traced_ops, variable_use
+from pitstop.tensorflow.pipelines import drawn_inputs
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import entropy
-from pitstop.engine.described import digest_of_text
-from pitstop.engine.present_identity import names_on_stack
-from pitstop.engine.script_random import ScriptRandom, in_bounds, same
+from pitstop.engine.randomness import entropy
+from pitstop.engine.randomness.script_random import ScriptRandom, in_bounds, same
+from pitstop.engine.trainings.present_identity import names_on_stack
+from pitstop.engine.values.described import digest_of_text
 from pitstop.tensorflow import private
 
 _SEED_BITS = 31

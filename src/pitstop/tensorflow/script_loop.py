@@ -4,19 +4,20 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from pitstop.engine.appended_files import APPENDED
 from pitstop.engine.exactness import Exactness
-from pitstop.engine.python_state import Encoder
-from pitstop.engine.rewritten_files import REWRITTEN
-from pitstop.engine.session import Session
-from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
-from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
+from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files.rewritten_files import REWRITTEN
+from pitstop.engine.session.session import Session
+from pitstop.engine.session.step_boundary import NO_LOSS, StepBoundary
+from pitstop.engine.snapshots.state_capture import HeldTensor, Position, StateCapture
+from pitstop.engine.values.python_state import Encoder
 from pitstop.events import IN_PARTS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord
-from pitstop.tensorflow import randomness, step_memory
+from pitstop.tensorflow import randomness
 from pitstop.tensorflow.devices import allocators, computed_with
-from pitstop.tensorflow.step_memory import with_room
-from pitstop.tensorflow.variables import HeldVariables
+from pitstop.tensorflow.variables import step_memory
+from pitstop.tensorflow.variables.step_memory import with_room
+from pitstop.tensorflow.variables.variables import HeldVariables
 
 
 class ScriptLoop:

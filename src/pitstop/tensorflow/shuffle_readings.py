@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 from tensorflow.python.data.ops import dataset_ops
 
-from pitstop.engine.described import describe
 from pitstop.engine.fence import fenced
 from pitstop.engine.hooking import Original, hook
-from pitstop.tensorflow import pipeline
+from pitstop.engine.values.described import describe
 from pitstop.tensorflow.kept_files import KEPT_FILES
-from pitstop.tensorflow.stages import every_stage
+from pitstop.tensorflow.pipelines import pipeline
+from pitstop.tensorflow.pipelines.stages import every_stage
 
 _METHODS = ("__iter__", "reduce", "save")
 """Those of a dataset that read it from its beginning."""

@@ -39,7 +39,7 @@ _FIT_FRAMES = """\
     for step, iterator in epoch_iterator:
 """
 _OURS = """\
-  File "/venv/lib/python3.11/site-packages/pitstop/engine/witness.py", line 31, in look
+  File "/venv/lib/python3.11/site-packages/pitstop/engine/session/witness.py", line 31, in look
     return float(value)
 """
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine import reachable
-from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import ScriptState
+from pitstop.engine.values import reachable
+from pitstop.engine.values.python_state import Encoder
 
 _MODULE = "__this_module__"
 

@@ -40,7 +40,7 @@ def test_a_handler_of_the_script_is_told_by_its_name() -> None:
 def test_own_handlers_and_defaults_are_nothing_that_a_script_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_handles, "__module__", "pitstop.engine.script_stop")
+    monkeypatch.setattr(_handles, "__module__", "pitstop.engine.session.script_stop")
     for handler in (_handles, signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler):
         signal.signal(signal.SIGUSR2, handler)
         assert fingerprint.of_process()[_NAME] == ""

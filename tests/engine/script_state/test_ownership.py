@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine import reachable
+from pitstop.engine.values import reachable
 from tests.engine.script_state.scripted import begun, carried, process, saved_of
 
 _COUNTING = """

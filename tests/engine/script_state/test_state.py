@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import ScriptState
+from pitstop.engine.values.python_state import Encoder
 from tests.engine.script_state.scripted import NoLibrary, begun, carried, process, saved_of
 
 _SOURCE = """

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pitstop.engine import supervisor_connection
-from pitstop.engine.saved_state import open_saved_state
+from pitstop.engine.connection import supervisor_connection
+from pitstop.engine.snapshots.saved_state import open_saved_state
 from pitstop.errors import PeerClosed
 from pitstop.events import (
     Event,

@@ -42,7 +42,8 @@ def test_calls_are_found_by_path_and_function() -> None:
 
 def test_our_own_calls_are_not_the_users() -> None:
     (stack,) = parse(
-        'Thread 0x1 (most recent call first):\n  File "/x/pitstop/engine/copier.py", line 1 in f\n'
+        "Thread 0x1 (most recent call first):\n"
+        '  File "/x/pitstop/engine/snapshots/copier.py", line 1 in f\n'
     )
     assert stack.users_frame is None
 

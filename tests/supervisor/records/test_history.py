@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.engine.weights_file import STARTED_FROM
+from pitstop.engine.snapshots.weights_file import STARTED_FROM
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import reachable
-from pitstop.engine.described import digest_of_text
-from pitstop.engine.reachable import CACHED, dict_of
 from pitstop.engine.script_state.holder import items_of
+from pitstop.engine.values import reachable
+from pitstop.engine.values.described import digest_of_text
+from pitstop.engine.values.reachable import CACHED, dict_of
 
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20

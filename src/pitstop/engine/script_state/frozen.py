@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import PLAIN_KINDS, Arrays, Marked, Marks, decode
+from pitstop.engine.values.python_state import PLAIN_KINDS, Arrays, Marked, Marks, decode
 
 OF_GRAPH = "a tensor of a graph"
 BARE = frozenset({type(None), bool, int, float, str, bytes})

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import set_order
-from pitstop.engine.reachable import CACHED, dict_of, slots_of
 from pitstop.engine.script_state.settings import ProcessSettings
+from pitstop.engine.values import set_order
+from pitstop.engine.values.reachable import CACHED, dict_of, slots_of
 
 _PLAIN_OBJECTS = (
     types.SimpleNamespace,

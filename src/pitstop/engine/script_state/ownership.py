@@ -4,11 +4,11 @@ import sys
 import types
 from typing import Any
 
-from pitstop.engine import reachable
 from pitstop.engine.frames import is_of_script
 from pitstop.engine.library_imports import LIBRARIES
 from pitstop.engine.program import is_installed
 from pitstop.engine.script_state.names import named_class
+from pitstop.engine.values import reachable
 
 FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 _KNOWN = LIBRARIES | {

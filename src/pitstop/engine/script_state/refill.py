@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import script_random
-from pitstop.engine.made_folders import MADE, is_moved
-from pitstop.engine.python_state import Arrays, Encoder, NotPortable
-from pitstop.engine.reachable import own_names
+from pitstop.engine.files.made_folders import MADE, is_moved
+from pitstop.engine.randomness import script_random
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import (
     Function,
@@ -28,6 +26,8 @@ from pitstop.engine.script_state.frozen import (
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names, make_record, named_class, named_function
 from pitstop.engine.script_state.node import Node, Nodes
+from pitstop.engine.values.python_state import Arrays, Encoder, NotPortable
+from pitstop.engine.values.reachable import own_names
 
 MOST_BYTES = 256 << 20
 _ARRAY = "numpy:ndarray"

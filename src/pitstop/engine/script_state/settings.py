@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine import reachable
+from pitstop.engine.values import reachable
 
 SETTERS = frozenset(
     {

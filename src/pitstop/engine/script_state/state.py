@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import reachable, script_random
-from pitstop.engine.python_state import Arrays, Encoder, NotPortable
+from pitstop.engine.randomness import script_random
 from pitstop.engine.script_state import fingerprint, holder, settings
 from pitstop.engine.script_state.frozen import (
     Opaque,
@@ -24,6 +23,8 @@ from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
 from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Walk
+from pitstop.engine.values import reachable
+from pitstop.engine.values.python_state import Arrays, Encoder, NotPortable
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"

@@ -41,7 +41,7 @@ def _watch_imports() -> None:
 
     watched = {}
     if os.environ.get("PITSTOP_ENTROPY"):
-        from pitstop.engine import trackers
+        from pitstop.engine.trackers import trackers
         from pitstop.inject import streams
 
         watched = streams.watched()
@@ -60,7 +60,7 @@ def _watch_script() -> None:
         warm_start.wait(_spare)
     autoload.watch_files()
     if os.environ.get("PITSTOP_STACKS"):
-        from pitstop.engine import stacks
+        from pitstop.engine.connection import stacks
 
         stacks.answer_in(os.environ["PITSTOP_STACKS"])
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pitstop.engine.identity import Difference
 from pitstop.engine.library_imports import IMPORTS_FILE
+from pitstop.engine.trainings.identity import Difference
 from pitstop.errors import PitstopError
 from pitstop.events import EnvironmentChanged, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase

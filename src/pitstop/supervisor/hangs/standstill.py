@@ -21,7 +21,7 @@ _INPUT = (
 )
 _CALLBACKS = "keras/src/callbacks/"
 _CALLBACK_LIST = "callback_list.py"
-_SAVING = ("pitstop/engine/copier.py", "pitstop/snapshot/")
+_SAVING = ("pitstop/engine/snapshots/copier.py", "pitstop/snapshot/")
 _TERMINAL = ("/dev/pts/", "/dev/tty")
 
 

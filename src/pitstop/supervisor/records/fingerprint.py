@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from pitstop.cluster import spec
-from pitstop.engine.file_access import changed_seconds
+from pitstop.engine.files.file_access import changed_seconds
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,

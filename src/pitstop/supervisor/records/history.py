@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Self
 
 from pitstop import events
-from pitstop.engine.weights_file import STARTED_FROM
+from pitstop.engine.snapshots.weights_file import STARTED_FROM
 from pitstop.journal import Entry, events_of, last_of
 from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint

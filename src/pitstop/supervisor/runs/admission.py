@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 
 from pitstop import journal
 from pitstop.cluster.spec import EVALUATOR, ClusterSpec, own_cluster, own_task
-from pitstop.engine.file_access import changed_seconds
-from pitstop.engine.identity import Difference
+from pitstop.engine.files.file_access import changed_seconds
+from pitstop.engine.trainings.identity import Difference
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
 from pitstop.journal import last_of

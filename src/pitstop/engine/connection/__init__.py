@@ -1,0 +1,1 @@
+"""The trainer's connection to its supervisor, and what is asked over it."""

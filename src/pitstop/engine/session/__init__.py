@@ -1,0 +1,1 @@
+"""One trainer under its supervisor: its session, its step boundaries, and how its script ends."""

@@ -1,0 +1,1 @@
+"""Runs of experiment trackers, which a resumed script goes on with."""

@@ -1,0 +1,1 @@
+"""What a training is, and which saved one it is known as."""

@@ -1,0 +1,1 @@
+"""Python values of the script: found by their names, described, and written as JSON."""

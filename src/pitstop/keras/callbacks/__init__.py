@@ -1,0 +1,1 @@
+"""The callbacks of a `fit`: their state, their files, and their stops."""

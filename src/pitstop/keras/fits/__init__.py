@@ -1,0 +1,1 @@
+"""One `fit`: what it is, where it stands, and how it goes on."""

@@ -1,0 +1,1 @@
+"""The data of a `fit`: its position, and how exactly it can be brought back."""

@@ -1,0 +1,1 @@
+"""Trainings in a `tf.compat.v1.Session`, which save themselves."""
