@@ -172,7 +172,7 @@ def test_a_crash_of_ours_is_not_told_as_the_script_s() -> None:
 
 
 def test_a_crash_below_a_call_that_we_hand_on_is_the_script_s() -> None:
-    output = _dump(OURS / "engine" / "exit_calls.py", "return original(", "_call")
+    output = _dump(OURS / "engine" / "session" / "exit_calls.py", "return original(", "_call")
     finding = finding_of(failed(killed("SIGSEGV"), output=output))
     assert "called by train.py:9 in crash()" in finding.summary
 
