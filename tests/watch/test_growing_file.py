@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pitstop import steps
 from pitstop.steps import FILE_NAME
-from pitstop.watch.followed_run import GrowingFile, StepCurve
+from pitstop.watch.growing_file import GrowingFile, StepCurve
 from tests.watch.made_run import write_steps
 
 
