@@ -29,7 +29,7 @@ TOGETHER = (
     (
         "engine.snapshots.snapshots:Snapshots.act",
         "keras.step_numbers:numbers",
-        "keras.fits.fit_level:RepeatedShuffles.begin",
+        "keras.inputs.input_level:RepeatedShuffles.begin",
         "keras.inputs.input_state:InputState.creating",
     ),
     ("engine.snapshots.snapshots:Snapshots.start_steps",),
