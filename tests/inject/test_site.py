@@ -42,6 +42,7 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.engine.audit_events",
         "pitstop.engine.files",
         "pitstop.engine.files.appended_files",
+        "pitstop.engine.files.attempt_records",
         "pitstop.engine.files.earlier_files",
         "pitstop.engine.files.file_access",
         "pitstop.engine.files.file_looks",

@@ -18,11 +18,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pitstop.engine.files import path_record
-from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.files import attempt_records
 from pitstop.engine.files.earlier_files import EARLIER
 from pitstop.engine.files.made_folders import MADE
-from pitstop.engine.files.renamed_files import RENAMED
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.randomness.outside import OUTSIDE
 from pitstop.engine.session import exit_calls
@@ -268,6 +266,4 @@ def watch_files() -> None:
     stacks_path = os.environ.get("PITSTOP_STACKS")
     attempt_dir = Path(stacks_path).parent if stacks_path else None
     MADE.watch(attempt_dir)
-    APPENDED.watch(attempt_dir)
-    path_record.watch(attempt_dir)
-    RENAMED.watch(attempt_dir)
+    attempt_records.watch(attempt_dir)

@@ -5,9 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from pitstop.engine.connection.companion import CompanionRequest, start_companion
-from pitstop.engine.files import path_record
-from pitstop.engine.files.appended_files import APPENDED
-from pitstop.engine.files.renamed_files import RENAMED
+from pitstop.engine.files import attempt_records
 from pitstop.engine.session import process_session
 from pitstop.keras.callbacks import stop_training
 from pitstop.keras.common_private import model_variables
@@ -85,8 +83,6 @@ def _attach(request: CompanionRequest) -> None:
     socket_path = start_companion(request)
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.snapshots.alone = True
-    APPENDED.watch(session.attempt_dir)
-    path_record.watch(session.attempt_dir)
-    RENAMED.watch(session.attempt_dir)
+    attempt_records.watch(session.attempt_dir)
     for adapter in adapters:
         adapter.install(of_process(socket_path))

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from pitstop import steps
 from pitstop.engine.connection.companion import CompanionRequest, start_companion
 from pitstop.engine.exactness import Exactness
-from pitstop.engine.files import path_record
+from pitstop.engine.files import attempt_records
 from pitstop.engine.files.appended_files import APPENDED
 from pitstop.engine.files.earlier_files import EARLIER
-from pitstop.engine.files.renamed_files import RENAMED
 from pitstop.engine.files.rewritten_files import REWRITTEN
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.randomness.outside import OUTSIDE
@@ -218,9 +217,7 @@ def start(
     session = process_session.open_session(socket_path or start_companion(request), computed_with())
     session.snapshots.alone, session.trains_with_fit = alone, False
     if alone:
-        APPENDED.watch(session.attempt_dir)
-        path_record.watch(session.attempt_dir)
-        RENAMED.watch(session.attempt_dir)
+        attempt_records.watch(session.attempt_dir)
     # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")

@@ -30,6 +30,7 @@ from pitstop.engine.script_state.names import Names, form_of, name_of_function, 
 from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 from pitstop.engine.values import code_names, reachable
+from pitstop.engine.values.reachable import Reference
 
 MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
@@ -284,7 +285,7 @@ class Walk:
 
     # -- what is behind it --------------------------------------------------------------
 
-    def _behind(self, name: str, value: Any) -> Iterator[reachable.Reference]:
+    def _behind(self, name: str, value: Any) -> Iterator[Reference]:
         if isinstance(value, types.FunctionType):
             yield from self._behind_function(name, value)
         elif isinstance(value, type):
@@ -303,17 +304,13 @@ class Walk:
                 yield from self._behind_code(value.gi_code, value.gi_frame.f_globals)
             yield from reachable.references(name, value, self._modules, is_open=False)
 
-    def _behind_function(
-        self, name: str, function: types.FunctionType
-    ) -> Iterator[reachable.Reference]:
+    def _behind_function(self, name: str, function: types.FunctionType) -> Iterator[Reference]:
         if self.own.has(function):
             yield from self._behind_code(function.__code__, function.__globals__)
         yield from enumerate_values(name, function.__defaults__ or ())
         yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
-    def _behind_code(
-        self, code: types.CodeType, scope: dict[str, Any]
-    ) -> Iterator[reachable.Reference]:
+    def _behind_code(self, code: types.CodeType, scope: dict[str, Any]) -> Iterator[Reference]:
         if not self.own.has_code(code, scope):
             return
         named, stored = code_names.names_in(code), code_names.stored_in(code)
@@ -350,7 +347,7 @@ class Walk:
                 content[name] = None
                 content[name] = self.freeze(vars(module)[name], f"{key}{name}")
 
-    def _code_of_class(self, name: str, kind: type) -> Iterator[reachable.Reference]:
+    def _code_of_class(self, name: str, kind: type) -> Iterator[Reference]:
         metaclass: type = type(kind)
         for base in (*kind.__mro__, *metaclass.__mro__):
             if base.__module__ in self._modules:
@@ -361,14 +358,14 @@ class Walk:
 
     def _behind_library(
         self, name: str, value: Any, only: frozenset[str] | None
-    ) -> Iterator[reachable.Reference]:
+    ) -> Iterator[Reference]:
         for key, each in holder.fields_of(value).items():
             if (only is None or key in only) and key not in self._library.set_by_callbacks:
                 yield from self._in_library(f"{name}.{key}", each)
         for function in self._library.functions_of(value):
             yield f"{name}()", function
 
-    def _in_library(self, name: str, value: Any) -> Iterator[reachable.Reference]:
+    def _in_library(self, name: str, value: Any) -> Iterator[Reference]:
         if isinstance(value, list | tuple | dict) and len(value) <= MOST_ITEMS:
             members = value.values() if isinstance(value, dict) else value
             for index, each in enumerate(list(members)):
@@ -383,5 +380,5 @@ def _changing_with(value: Any) -> str:
     return f"{fingerprint.of_item(value)} {found}"
 
 
-def enumerate_values(name: str, values: Any) -> Iterator[reachable.Reference]:
+def enumerate_values(name: str, values: Any) -> Iterator[Reference]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
