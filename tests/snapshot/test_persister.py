@@ -34,6 +34,7 @@ from pitstop.link.messages import (
     Load,
     Message,
     Persist,
+    Persisted,
     TrainerPid,
 )
 from pitstop.link.wire import Connection, Received, pair
@@ -87,6 +88,10 @@ class Supervisor:
         while isinstance((received := self.connection.receive()).message, EventReport):
             self.events.append(from_record(received.message.event))
         return received
+
+    def wait_until_started(self) -> None:
+        """A persister removes unfinished checkpoints first: nobody else may write one before."""
+        assert isinstance(self.ask(Persist("nothing to save yet")).message, Persisted)
 
     def suspend(self) -> None:
         """Stops the persister and waits until it has stopped."""
@@ -229,6 +234,7 @@ def flip_last_byte(path: Path) -> None:
 
 
 def test_loading_by_name_and_by_age(supervisor: Supervisor, folder: RunFolder) -> None:
+    supervisor.wait_until_started()
     older, _ = save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
     named = supervisor.ask(Load(older.name))
@@ -253,6 +259,7 @@ def test_loading_by_name_and_by_age(supervisor: Supervisor, folder: RunFolder) -
 def test_a_damaged_newest_checkpoint_is_set_aside(
     supervisor: Supervisor, folder: RunFolder, damage: Callable[[Path], object]
 ) -> None:
+    supervisor.wait_until_started()
     older, _ = save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
     damage(newer)
@@ -268,6 +275,7 @@ def test_a_damaged_newest_checkpoint_is_set_aside(
 def test_a_damaged_checkpoint_that_cannot_be_set_aside_is_passed_over(
     supervisor: Supervisor, folder: RunFolder
 ) -> None:
+    supervisor.wait_until_started()
     older, _ = save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
     flip_last_byte(newer / TENSORS_FILE)
@@ -282,9 +290,9 @@ def test_a_damaged_checkpoint_that_cannot_be_set_aside_is_passed_over(
 def test_a_checkpoint_that_cannot_be_read_now_is_named_and_read_later(
     supervisor: Supervisor, folder: RunFolder
 ) -> None:
+    supervisor.wait_until_started()
     save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
-    supervisor.ask(Persist("cadence"))
     pid = supervisor.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     # Enough for one file, such as a manifest, and not for the files of a checkpoint.
