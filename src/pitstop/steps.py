@@ -4,14 +4,15 @@ The bytes are written without a buffer, so they survive SIGKILL.  They are not s
 resume needs only the checkpoint.
 """
 
+from __future__ import annotations
+
 import os
 import statistics
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
 FILE_NAME = "steps.bin"
 MAGIC = b"PITSTEP1"
@@ -22,8 +23,7 @@ _RECORD = struct.Struct("<QIIddII")
 _VALUE = struct.Struct("<d")
 
 
-@dataclass(frozen=True)
-class StepRecord:
+class StepRecord(NamedTuple):
     step: int
     fit: int
     epoch: int
@@ -31,17 +31,15 @@ class StepRecord:
     time_seconds: float
     metrics: int
 
-    def same_bits(self, other: Self) -> bool:
+    def same_bits(self, other: StepRecord) -> bool:
         return (self.step, self.metrics) == (other.step, other.metrics) and (
             _VALUE.pack(self.loss) == _VALUE.pack(other.loss)
         )
 
 
 def digest(values: Mapping[str, float]) -> int:
-    crc = 0
-    for name, value in values.items():
-        crc = zlib.crc32(_VALUE.pack(value), zlib.crc32(name.encode(), crc))
-    return crc
+    parts = (name.encode() + _VALUE.pack(value) for name, value in values.items())
+    return zlib.crc32(b"".join(parts))
 
 
 class StepTrace:
@@ -53,7 +51,7 @@ class StepTrace:
             os.write(self._fd, MAGIC)
 
     def append(self, record: StepRecord) -> None:
-        os.write(self._fd, _RECORD.pack(*vars(record).values(), 0))
+        os.write(self._fd, _RECORD.pack(*record, 0))
 
 
 def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:

@@ -56,7 +56,7 @@ def test_steps_computed_twice() -> None:
 
 
 def test_one_loss_with_other_metrics_is_not_told_as_two() -> None:
-    again = [replace(each, metrics=each.metrics + 1) for each in records(12, 6)]
+    again = [each._replace(metrics=each.metrics + 1) for each in records(12, 6)]
     text = _text(compare_runs(A, run("b", records(8), again)))
     assert "first: step 6 (loss 0.5 both times, but with different bits or metrics)" in text
 

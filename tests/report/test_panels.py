@@ -178,7 +178,7 @@ def test_nothing_to_show() -> None:
 
 def test_losses_that_no_axis_can_hold_are_drawn_as_none() -> None:
     records = [
-        replace(each, loss=loss)
+        each._replace(loss=loss)
         for each, loss in zip(_records(4), (1.0, -1.7e308, 1.7e308, 2.0), strict=True)
     ]
     [loss, *_] = training_panels(records, (), 110.0)

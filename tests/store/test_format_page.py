@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -163,8 +163,8 @@ def test_a_step_is_recorded_as_specified(tmp_path: Path) -> None:
     values = [struct.unpack_from(codes[kind], written, 8 + int(at))[0] for at, kind, _ in rows]
     assert written[:8] == steps.MAGIC
     assert len(written) == 8 + 40
-    assert values == [*astuple(record), 0]
-    assert [name for _, _, name in rows] == [*(field.name for field in fields(record)), ""]
+    assert values == [*record, 0]
+    assert [name for _, _, name in rows] == [*record._fields, ""]
 
 
 def test_the_digest_of_a_step_is_specified() -> None:

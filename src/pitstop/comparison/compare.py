@@ -146,7 +146,7 @@ def first_step_difference(a: Trace, b: Trace) -> difference.StepDifference | Non
         epoch=one.epoch,
         loss_a=one.loss,
         loss_b=other.loss,
-        loss_differs=not one.same_bits(replace(other, metrics=one.metrics)),
+        loss_differs=not one.same_bits(other._replace(metrics=one.metrics)),
         ulps=difference.ulps_apart(one.loss, other.loss),
         agreed_step=agreed_step,
         first_of_epoch=before is None or (before.fit, before.epoch) != (one.fit, one.epoch),

@@ -108,11 +108,11 @@ class StepNumbers:
 def numbers(logs: dict[str, Any]) -> dict[str, float]:
     found = {}
     for name, value in _flat(logs):
-        if isinstance(value, float | int) or getattr(value, "shape", None) == ():
-            try:
+        try:
+            if isinstance(value, float | int) or len(value.shape) == 0:
                 found[name] = float(value)
-            except (TypeError, ValueError):
-                continue  # a text, or a complex number
+        except (AttributeError, TypeError, ValueError):
+            continue  # a text, a complex number, or an object
     return found
 
 

@@ -154,9 +154,9 @@ def _led(recorder: Recorder, call: Call) -> Any:
 def _call_function(
     recorder: Recorder, original: Original, function: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
+    if recorder.is_aside() or private.runs_eagerly(function) or not tf.executing_eagerly():
+        return original(function, *args, **kwargs)
     run = functools.partial(original, function, *args, **kwargs)
-    if private.runs_eagerly(function) or not tf.executing_eagerly():
-        return run()
     return _led(recorder, FunctionCall(function, run, args, kwargs))
 
 

@@ -97,6 +97,10 @@ class Recorder:
             and bool(tf.executing_eagerly())
         )
 
+    def is_aside(self) -> bool:
+        """Whether a call belongs to what is watched otherwise, and disturbs no loop."""
+        return self._off or (self._place.inside and self.loop is None)
+
     def call(self, call: Call) -> Any:
         taped = private.tape_is_open()
         self.eager.forget()

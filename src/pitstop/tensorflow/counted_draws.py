@@ -13,8 +13,7 @@ import sys
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any
 
 import tensorflow as tf
@@ -203,34 +202,25 @@ def of(function: Any) -> CountedDraws | None:
     return None if function is None else _OF.get(function)
 
 
-class _Tracing(threading.local):
-    """The call of a function that may trace it now, in this thread."""
+class _CountedCall:
+    """A call of a function, which may trace it now. A plain class, as each training step is one."""
 
-    function: Any = None
-    arguments: Any = None
-    caller: Any = None  # the graph that calls it
-    traces: dict[Any, _Trace]  # those that it makes, by graph
+    __slots__ = ("arguments", "caller", "function", "traces")
+
+    def __init__(self, function: Any, arguments: Any, caller: Any) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.caller = caller  # the graph that calls it
+        self.traces: dict[Any, _Trace] = {}  # those that it makes, by graph
+
+
+class _Tracing(threading.local):
+    """The innermost call of a function in this thread whose draws are counted."""
+
+    call = _CountedCall(None, None, None)
 
 
 _tracing = _Tracing()
-
-
-@contextmanager
-def _counting(function: Any, draws: CountedDraws, arguments: Any) -> Iterator[None]:
-    """Counts the draws of what is traced now; not those of a branch, a loop or a function in it."""
-    before = vars(_tracing).copy()
-    traces: dict[Any, _Trace] = {}
-    now = {"function": function, "arguments": arguments, "traces": traces}
-    vars(_tracing).update(now, caller=ops.get_default_graph())
-    try:
-        yield
-    finally:
-        vars(_tracing).clear()
-        vars(_tracing).update(before)
-    for trace in traces.values():
-        draws.end_trace(trace)
-    if draws.nested and draws.are_any and not traces:
-        draws.doubt = _REUSED
 
 
 def count(function: Any) -> bool:
@@ -268,15 +258,26 @@ def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> An
     draws = of(function)
     if draws is None:
         return original(function, *args, **kwargs)
+    is_nested = not context.executing_eagerly()
     if draws.nested is None:
-        draws.nested = not tf.executing_eagerly()
-    if draws.nested is tf.executing_eagerly():
+        draws.nested = is_nested
+    if draws.nested is not is_nested:
         called = draws.uncounted(function) if draws.are_any else function
         return original(called, *args, **kwargs)
-    if not draws.nested and draws.are_any and record.could_possibly_record():
+    if not is_nested and draws.are_any and record.could_possibly_record():
         draws.doubt = _TAPED
-    with _counting(function, draws, (args, kwargs)):
-        return original(function, *args, **kwargs)
+    # Draws of a branch, a loop or a function that is traced in it are not counted.
+    before, call = _tracing.call, _CountedCall(function, (args, kwargs), ops.get_default_graph())
+    _tracing.call = call
+    try:
+        result = original(function, *args, **kwargs)
+    finally:
+        _tracing.call = before
+    for trace in call.traces.values():
+        draws.end_trace(trace)
+    if is_nested and draws.are_any and not call.traces:
+        draws.doubt = _REUSED
+    return result
 
 
 def _give_uncounted(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -291,21 +292,19 @@ def _begin_replica(original: Original, thread: Any, /, *args: Any, **kwargs: Any
     """A mirrored strategy traces a replica in a thread of its own, into the same graph."""
     original(thread, *args, **kwargs)
     with fenced(spoils=True):
-        if _tracing.function is not None and is_mirrored(thread.distribution):
-            thread.main_fn = functools.partial(_in_replica, vars(_tracing).copy(), thread.main_fn)
+        if _tracing.call.function is not None and is_mirrored(thread.distribution):
+            thread.main_fn = functools.partial(_in_replica, _tracing.call, thread.main_fn)
 
 
-def _in_replica(
-    tracing: dict[str, Any], main: Callable[..., Any], /, *args: Any, **kwargs: Any
-) -> Any:
-    vars(_tracing).update(tracing)
+def _in_replica(call: _CountedCall, main: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    _tracing.call = call
     return main(*args, **kwargs)
 
 
 def _lift(original: Original, tensors: Any, graph: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function that creates a variable may draw its first value, which TensorFlow draws apart."""
-    if (draws := of(_tracing.function)) is not None:
-        for traced, trace in _tracing.traces.items():
+    if (draws := of(_tracing.call.function)) is not None:
+        for traced, trace in _tracing.call.traces.items():
             if all(each.graph is traced for each in tensors):
                 sources = draws.inside(traced, trace)
                 kwargs = {"sources": sources, "handle_captures": True} | kwargs
@@ -314,11 +313,11 @@ def _lift(original: Original, tensors: Any, graph: Any, /, *args: Any, **kwargs:
 
 def _convert(original: Original, /, *args: Any, **kwargs: Any) -> Any:
     """A parallel loop exchanges the ops of its body for others, which draw once for each round."""
-    function, _tracing.function = _tracing.function, None
+    before, _tracing.call = _tracing.call, _CountedCall(None, None, None)
     try:
         return original(*args, **kwargs)
     finally:
-        _tracing.function = function
+        _tracing.call = before
 
 
 def _seed(original: Original, op_seed: int | None) -> Any:
@@ -366,15 +365,16 @@ def _drawn(stateless: Callable[..., Any], counter: Any, given: dict[str, Any]) -
 
 def _counter(seed: int, seed2: int) -> Any:
     """The variable of the random op that is traced now; None where it is not counted."""
-    graph, draws = ops.get_default_graph(), of(_tracing.function)
-    if draws is None or getattr(graph, "outer_graph", None) is not _tracing.caller:
+    graph, call = ops.get_default_graph(), _tracing.call
+    draws = of(call.function)
+    if draws is None or getattr(graph, "outer_graph", None) is not call.caller:
         return None
     if seed == seed2 == 0:
         return None  # The kernel takes random seeds.
-    if graph not in _tracing.traces:
-        trace = _tracing.traces[graph] = _Trace(graph, _tracing.arguments)
-        draws.begin_trace(trace, _made_for_variables(_tracing.function))
-    return draws.add(_tracing.traces[graph], seed, seed2)
+    if graph not in call.traces:
+        trace = call.traces[graph] = _Trace(graph, call.arguments)
+        draws.begin_trace(trace, _made_for_variables(call.function))
+    return draws.add(call.traces[graph], seed, seed2)
 
 
 def _made_for_variables(function: Any) -> Any:

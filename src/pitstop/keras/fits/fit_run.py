@@ -249,7 +249,7 @@ class FitRun:
         # A call may run several steps, the last one of an epoch fewer of them.
         iterator, at, numbers = self.epoch_iterator, self.position, self.numbers
         count = iterator.steps_per_execution
-        if iterator.num_batches:
+        if count > 1 and iterator.num_batches:
             count = max(1, min(count, iterator.num_batches - at.step_in_epoch))
         at.count(count)
         self.input.state.drawn += count

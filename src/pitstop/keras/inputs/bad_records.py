@@ -64,7 +64,9 @@ class BadRecords:
 
     def next_call(self, run: Any, iterator: Any, numbers: Sequence[int]) -> Any:
         """What a call reads its batches from, these in the count; None where one is unreadable."""
-        self._may_skip &= self._skipped < max(_MOST, self._calls * _MOST_SHARE)
+        if not self._may_skip:
+            return iterator
+        self._may_skip = self._skipped < max(_MOST, self._calls * _MOST_SHARE)
         if not self._may_skip or not private.is_serializable(iterator):
             return iterator
         self._calls += 1
