@@ -97,11 +97,11 @@ def is_plain_object(kind: type) -> bool:
 
 
 def items_of(value: Any) -> list[Any]:
-    """The items of a collection, pairs of a dictionary; by the methods of the builtin."""
+    """The items of a collection, pairs of a dictionary; of a set, its layout before them."""
     if isinstance(value, dict):
         return list(dict.copy(value).items())
     if isinstance(value, set):
-        return set_order.items_of(set.__iter__(value))
+        return set_order.items_of(value)
     if isinstance(value, deque):
         return list(deque.copy(value))
     if isinstance(value, queue.Queue):

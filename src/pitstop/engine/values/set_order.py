@@ -1,12 +1,16 @@
 """The order of a set: it depends on what was added and removed before, and on collisions.
 
-CPython keeps the items of a set in a table of slots (Objects/setobject.c).  An item is in the first
-slot of its probe sequence that was free when it was added.
+CPython keeps the items of a set in a table of slots (Objects/setobject.c).  An item is behind the
+slots of its probe sequence that were in use when it was added; an item that is removed leaves its
+slot marked.  `pop` goes on at a cursor.  Python tells none of this: the memory of a set is read.
 """
 
+import ctypes
+import functools
 import os
-from collections.abc import Iterable, Iterator
-from itertools import islice, permutations
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, takewhile
 from pathlib import PurePath
 from typing import Any
 
@@ -14,26 +18,39 @@ import numpy as np
 
 _LINEAR_PROBES = 9  # LINEAR_PROBES of CPython 3.11 to 3.13, as are the next two
 _PERTURB_SHIFT = 5
-_SMALLEST_TABLE = 8
 _HASH_MASK = (1 << 64) - 1
-_MOST_PROBES = 24  # of an item that are looked at
-_ROUNDS = 3
+_OF_REMOVED = -1  # the hash in the slot of an item that was removed
+_LEAST_SLOTS = 8
+_GROWTH = 8  # a table that was made anew has at least so many slots for each of its items
+# The memory of larger tables may be given back while another thread changes the set.
+_MOST_SLOTS = 4096
 _BEYOND = 1 << 20  # of multiples of a table's size, which are unlikely to be among the items
-_COST_OF_GAP = 4  # of a slot that none of the items has
-_MOST_ITEMS = 1024
-_MOST_FROZEN = 64
-_FEW_ITEMS = 6  # of which all orders are tried
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _TEXTS = (str, bytes, PurePath)
 
+Layout = tuple[int, ...]
+"""The number of slots, the cursor, and each slot in use; inverted where the item was removed.
 
-def items_of(value: Iterable[Any]) -> list[Any]:
-    """In their order, if it is the same in another process with the same hash seed; else sorted."""
-    items = list(value)
-    return items if has_order(items) else sorted(items, key=repr)
+Empty where nothing depends on it, or where it cannot be read.
+"""
+
+
+class _Table(ctypes.Structure):
+    """What follows the header of an object in `PySetObject`."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_ssize_t) for name in ("fill", "used", "mask", "slots", "hash", "cursor")
+    )
+
+
+def items_of(value: set[Any]) -> list[Any]:
+    """The layout, and the items in their order; sorted where they have another in each process."""
+    items = list(set.__iter__(value))
+    return [layout_of(value), *items] if has_order(items) else [(), *sorted(items, key=repr)]
 
 
 def has_order(items: Iterable[Any]) -> bool:
+    """Whether it is the same in another process with the same hash seed."""
     seed = os.environ.get("PYTHONHASHSEED", "")
     fixed = (*_NUMBERS, *_TEXTS) if seed.isdigit() else _NUMBERS
     return all(
@@ -42,96 +59,122 @@ def has_order(items: Iterable[Any]) -> bool:
     )
 
 
-def fill(value: set[Any], items: list[Any]) -> None:
-    """Gives a set these items; raises `ValueError` if they come in another order."""
-    wanted = set(items)
-    for each in list(set.__iter__(value)):
-        if each not in wanted:
-            set.discard(value, each)
-    set.update(value, items)
-    if not has_order(items) or _is(value, items):
-        return
-    set.difference_update(value, ())  # this makes a table smaller from which much was removed
-    if _is(value, items):
-        return
-    is_few = len(items) <= _FEW_ITEMS
-    for again in permutations(items) if is_few else (_arranged(items), items):
+def layout_of(value: set[Any] | frozenset[Any]) -> Layout:
+    return _read(value) if _is_readable() else ()
+
+
+def _read(value: set[Any] | frozenset[Any]) -> Layout:
+    table = _Table.from_address(id(value) + object.__basicsize__)
+    if not 0 <= table.mask < _MOST_SLOTS:
+        return ()
+    words = array("q", ctypes.string_at(table.slots, 16 * (table.mask + 1)))
+    used = (slot for slot, item in enumerate(words[::2]) if item)
+    marked = (slot if words[2 * slot + 1] != _OF_REMOVED else ~slot for slot in used)
+    return (table.mask + 1, table.cursor, *marked)
+
+
+@functools.cache
+def _is_readable() -> bool:
+    sample = {0, 1, 2}
+    sample.discard(1)
+    return _read(sample) == (8, 0, 0, ~1, 2) and sample.pop() == 0 and _read(sample)[1] == 1
+
+
+def fill(value: set[Any], contents: list[Any]) -> None:
+    """Gives a set what `items_of` told; raises `ValueError` if that cannot be brought about."""
+    layout, *items = contents
+    if layout:
+        _build(value, layout, items)
+    elif has_order(items):
         set.clear(value)
-        for each in again:
-            set.add(value, each)
-        for each in again:
-            if each not in wanted:
-                set.discard(value, each)
-        if _is(value, items):
-            return
-    raise ValueError("its items come in another order")
+        set.update(value, items)
+    else:
+        set.intersection_update(value, items)
+        set.update(value, items)
+    if has_order(items) and not (_is(value, items) and layout_of(value) == layout):
+        raise ValueError("its items come in another order")
 
 
-def frozen(items: list[Any]) -> frozenset[Any]:
-    """One that has these items in their order, if it can be made."""
-    found = frozenset(items)
-    # A snapshot asks for it.
-    if has_order(items) and not _is(found, items) and len(items) <= _MOST_FROZEN:
-        wanted = [each for each in _arranged(items) if each in found]
-        other = frozenset(wanted)
-        return other if _is(other, items) else found
-    return found
+def _build(value: set[Any], layout: Layout, items: list[Any]) -> None:
+    size, cursor, *used = layout
+    set.clear(value)
+    if layout_of(value)[1:] != (cursor,):
+        _move_cursor(value, cursor)
+    removed = [~slot + size * _BEYOND for slot in used if slot < 0]
+    held = dict(zip((slot for slot in used if slot >= 0), items, strict=True))
+    entries = removed + _in_order(held, {~slot for slot in used if slot < 0}, size)
+    if size > _LEAST_SLOTS:
+        _enlarge(value, size, entries[: size // _GROWTH])
+    for each in entries:
+        set.add(value, each)
+    for each in removed:
+        set.discard(value, each)
+
+
+def _enlarge(value: set[Any], size: int, entries: list[Any]) -> None:
+    """Adds entries to an empty set so that its table is made anew by the last one of them.
+
+    It is then four times as large as what is in it.  This happens when so many slots are in use,
+    also those of removed items.
+    """
+    set.update(value, entries[:-1])
+    slots, _, *used = layout_of(value)
+    taken = next(each for each in _probes(hash(entries[-1]), slots - 1) if each not in used)
+    others = (each for each in range(slots) if each not in used and each != taken)
+    for slot in islice(others, ((slots - 1) * 3 - 1) // 5 - len(used)):
+        set.add(value, slot + size * _BEYOND)
+        set.discard(value, slot + size * _BEYOND)
+    set.add(value, entries[-1])
+
+
+def _move_cursor(value: set[Any], cursor: int) -> None:
+    """Of an empty set: `pop` leaves it behind the slot of what it takes, here the only item."""
+    set.update(value, range(cursor))
+    for each in range(cursor - 1):
+        set.discard(value, each)
+    if cursor:
+        set.pop(value)
+    set.clear(value)
+
+
+def frozen_items_of(value: frozenset[Any]) -> list[Any]:
+    """In an order in which they can be added, so that they get the slots that they have."""
+    items = list(value)
+    if not has_order(items):
+        return sorted(items, key=repr)
+    size, _, *slots = layout_of(value) or (0, 0)
+    return _in_order(dict(zip(slots, items, strict=True)), set(), size) if slots else items
 
 
 def is_frozen_again(value: frozenset[Any]) -> bool:
     items = list(value)
-    return not has_order(items) or _is(frozen(items), items)
+    return not has_order(items) or _is(frozenset(frozen_items_of(value)), items)
 
 
 def _is(value: set[Any] | frozenset[Any], items: list[Any]) -> bool:
     # A class of the script may have its own.
     found = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
-    return all(map(_is_alike, found, items))
+    return all(one is other or bool(one == other) for one, other in zip(found, items, strict=True))
 
 
-def _is_alike(one: Any, other: Any) -> bool:
-    return one is other or bool(one == other)
-
-
-def _arranged(items: list[Any]) -> list[Any]:
-    """In which order to add items to an empty set, so that it has them in this order.
-
-    Numbers that are not among them stand for items that were removed.
-    """
-    if len(items) > _MOST_ITEMS:
-        return items
-    size = _table_size(len(items))
-    probes = [[*islice(_probes(hash(each), size - 1), _MOST_PROBES)] for each in items]
-    depths = _depths(probes, set())
-    for _ in range(_ROUNDS):
-        depths = _depths(probes, {own[depth] for own, depth in zip(probes, depths, strict=True)})
-    found: list[Any] = []
-    taken: set[int] = set()
-    # Those that are where they belong come first, and then those that found a slot taken.
-    waiting = sorted(range(len(items)), key=depths.__getitem__)
+def _in_order(held: Mapping[int, Any], used: set[int], size: int) -> list[Any]:
+    """Items by their slots, each after those in the slots that are looked at before its own."""
+    found = []
+    waiting = {slot: _passed(item, slot, size) for slot, item in held.items()}
     while waiting:
-        lacking = {each: set(probes[each][: depths[each]]) - taken for each in waiting}
-        ready = [
-            each for each in waiting if not lacking[each] and depths[each] == depths[waiting[0]]
-        ]
-        ready = ready or [min(waiting, key=lambda each: len(lacking[each]))]
-        for each in ready:
-            found += [slot + size * _BEYOND for slot in lacking[each]]
-            taken.update(probes[each][: depths[each] + 1])
-            found.append(items[each])
-        waiting = [each for each in waiting if each not in ready]
+        ready = [slot for slot, passed in waiting.items() if passed <= used]
+        if not ready:
+            raise ValueError("its items come in another order")
+        for slot in sorted(ready, key=lambda slot: len(waiting[slot])):
+            used.add(slot)
+            found.append(held[slot])
+            del waiting[slot]
     return found
 
 
-def _table_size(count: int) -> int:
-    """How many slots there are when so many items were added."""
-    size = _SMALLEST_TABLE
-    while count * 5 >= (size - 1) * 3:
-        used = -(-(size - 1) * 3 // 5)  # by which the table becomes larger
-        least = used * 4
-        while size <= least:
-            size *= 2
-    return size
+def _passed(item: Any, slot: int, size: int) -> set[int]:
+    probes = islice(_probes(hash(item), size - 1), size * size)
+    return set(takewhile(lambda each: each != slot, probes))
 
 
 def _probes(number: int, mask: int) -> Iterator[int]:
@@ -143,27 +186,3 @@ def _probes(number: int, mask: int) -> Iterator[int]:
         yield from range(slot, last + 1)
         perturb >>= _PERTURB_SHIFT
         slot = (slot * 5 + 1 + perturb) & mask
-
-
-def _depths(probes: list[list[int]], taken: set[int]) -> list[int]:
-    """How many slots each item has found taken: as few as possible, with slots that ascend."""
-    steps: list[list[tuple[int, int, int, int]]] = []  # slot, cost, depth, the choice before
-    for own in probes:
-        row, passed = [], 0
-        for depth, slot in enumerate(own):
-            before = steps[-1] if steps else [(-1, 0, 0, -1)]
-            fitting = [(cost, index) for index, (at, cost, _, _) in enumerate(before) if at < slot]
-            if fitting:
-                cost, index = min(fitting)
-                row.append((slot, cost + passed, depth, index))
-            passed += 1 if slot in taken else _COST_OF_GAP
-        if not row:
-            return [0] * len(probes)
-        steps.append(row)
-    found: list[int] = []
-    choice = min(range(len(steps[-1])), key=lambda index: steps[-1][index][1]) if steps else 0
-    for row in reversed(steps):
-        _, _, depth, before_choice = row[choice]
-        found.append(depth)
-        choice = before_choice
-    return found[::-1]
