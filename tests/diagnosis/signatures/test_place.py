@@ -55,6 +55,29 @@ def test_place(frames: tuple[Frame, ...], place: str) -> None:
     assert place in places_of(from_title("ValueError", "", frames))
 
 
+def test_a_line_that_imports_inside_one_file_is_that_of_another_version_of_it() -> None:
+    """Python shows the line of the file as it is now, not of the one that runs."""
+    keras = f"{LIBRARY}/keras/engine/training.py"
+    frames = (
+        MAIN,
+        Frame(keras, 456, "evaluate", "import typing"),
+        Frame(keras, 444, "_model_iteration", "total_epochs=1)"),
+        Frame(f"{LIBRARY}/tensorflow/eager/execute.py", 67, "quick_execute"),
+    )
+    assert "importing" not in places_of(from_title("NotFoundError", "", frames))
+
+
+def test_a_function_that_was_loaded_and_is_called_is_not_loaded_then() -> None:
+    loaded = f"{LIBRARY}/tensorflow/python/saved_model"
+    frames = (
+        Frame("/app/train.py", 42, "<module>", "outputs = model(x)"),
+        Frame(f"{loaded}/load.py", 438, "_call_attribute", "return instance.__call__(*args)"),
+        Frame(f"{loaded}/function_deserialization.py", 241, "restored_function_body"),
+        Frame(f"{loaded}/function_deserialization.py", 72, "_call_concrete_function"),
+    )
+    assert not places_of(from_title("ValueError", "", frames)) & {"restoring", "restoring_inside"}
+
+
 def test_an_own_module_that_fails_while_it_is_imported_is_no_package() -> None:
     frames = (
         Frame("/app/train.py", 1, "<module>", "import model"),

@@ -51,7 +51,7 @@ _MESSAGE_STOP = re.compile(
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|\*\*\* |command terminated|Command exited |Failed to execute "
-    r"|[\w.-]+ +(?:INFO|WARNING|ERROR) "
+    r"|[\w.-]+ +(?:INFO|WARNING|ERROR) |.*\.\.\. ?done$"
     r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)(?:\([\"'](?P<message>[^\"']*))?")

@@ -53,7 +53,8 @@ def _places(frame: Frame) -> list[str]:
     # Keras takes its own frames out of tracebacks; the call of the user tells the same.
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
     found = [place for place, pattern in _FUNCTIONS.items() if any(map(pattern.match, functions))]
-    found += [place for place, pattern in _FILES.items() if pattern.search(frame.posix_path)]
+    at = f"{frame.posix_path} {functions[0]}"
+    found += [place for place, pattern in _FILES.items() if pattern.search(at)]
     return [*found, "saving"] if _OPENS_TO_WRITE.search(frame.code) else found
 
 
@@ -68,7 +69,12 @@ def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
     if frames and frames[-1].file.startswith("<frozen importlib"):
         return True
-    imports = [i for i, each in enumerate(frames) if _IMPORT.match(each.code)]
+    # Another version of a file may have an import where this one calls a function of the file.
+    imports = [
+        i
+        for i, each in enumerate(frames)
+        if _IMPORT.match(each.code) and each.file != (*frames, Frame("", 0))[i + 1].file
+    ]
     own = [i for i in imports if not frames[i].is_library] or imports[:1]
     below = frames[own[-1] + 1 :] if own else ()
     # Of a frame without a line the log shows only a part of the path.
@@ -277,7 +283,9 @@ def _may_be(row: Signature, raised: Raised) -> bool:
         return row.cause in _OF_WRITING
     places = places_of(raised)
     is_saved_now = "saving" in places and "restoring" not in places
-    if row.name == "saved_file" and (is_saved_now or _opens_data(raised)):
+    if is_saved_now and row.cause == "checkpoint_corrupt_or_mismatch":
+        return False
+    if row.name == "saved_file" and _opens_data(raised):
         return False
     is_written = "saving" in places and row.cause == "data_error" and row.name != "input_or_output"
     return "input" in places or not (raised.callback or is_written) or row.cause not in _OF_INPUTS
