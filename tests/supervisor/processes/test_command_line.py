@@ -16,6 +16,7 @@ from pitstop.supervisor.processes.invocation import is_python, run_name
         (["python", "-m", "package.train"], "train", True),
         (["sh", "-c", "sleep 1"], "sh", False),
         (["pythonize", "x"], "pythonize", False),
+        (["python", "träin 训练.py"], "träin-训练", True),
         (["..."], "run", False),
     ],
 )

@@ -15,7 +15,7 @@ _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 _TELLING = frozenset("OEIsSPx")
 _LONG_WITH_VALUE = "--check-hash-based-pycs"
 _NOTEBOOK = "kernel_launcher"
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_UNFIT = re.compile(r"[^\w.-]+")
 
 
 class _WrapperForm(Frozen):
