@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,24 @@ def test_errors_are_one_line_with_the_remedy(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("pitstop: There is no run at ")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("why",), ("status",), ("checkpoints",)])
+def test_the_folder_of_another_user_that_is_closed_is_an_error_of_one_line(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def closed(path: Path, **_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", closed)
+    monkeypatch.setattr("pitstop.store.run_folder.read_regular", closed)
+    assert _main(*words, str(tmp_path / "of_others")) in (1, 2)
+    captured = capsys.readouterr()
+    assert "this user has no permission" in captured.err
     assert captured.err.count("\n") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -217,6 +218,21 @@ def test_runs_are_found_below_a_folder_but_not_in_runs(tmp_path: Path) -> None:
     assert find_runs(tmp_path) == wanted
     assert find_runs(tmp_path / "a") == [tmp_path / "a"]
     assert find_runs(tmp_path / "nowhere") == []
+
+
+def test_a_run_that_may_not_be_read_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [make(tmp_path / name).path for name in ("a", "b", "c")]
+    is_file = Path.is_file
+
+    def unless_closed(path: Path) -> bool:
+        if path.parent.name in ("a", "b"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", unless_closed)
+    assert find_runs(tmp_path) == runs[2:]
 
 
 @pytest.mark.timeout(10)

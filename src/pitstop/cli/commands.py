@@ -73,12 +73,24 @@ def _wants_json(arguments: Sequence[str] | None) -> bool:
     return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code: int = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
+    except PermissionError as error:  # a file of another user
+        from pitstop.store.disk_fault import explain  # noqa: PLC0415 - only then
+
+        fault = explain(error)
+        message = f"{error.filename or 'A file'} cannot be used: {fault.cause}."
+        raise errors.EnvironmentFault(message, fault.remedy) from error
+    return code
+
+
 def call(arguments: Sequence[str] | None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that lacks a character still gets the rest of the line.
         sys.stdout.reconfigure(errors="replace")
     try:
-        code: int = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
+        code = _run(arguments)
     except errors.PitstopError as error:
         code = exit_code_of(error)
         if _wants_json(arguments):

@@ -157,12 +157,12 @@ def find_runs(root: Path) -> list[Path]:
 
 
 def _walk(path: Path, depth: int) -> Iterator[Path]:
-    if (path / RUN_FILE).is_file():
-        yield path
-        return
-    if (path / GANG_FILE).is_file():
-        depth = _GANG_DEPTH
     with contextlib.suppress(PermissionError, FileNotFoundError, NotADirectoryError):
+        if (path / RUN_FILE).is_file():
+            yield path
+            return
+        if (path / GANG_FILE).is_file():
+            depth = _GANG_DEPTH
         for child in path.iterdir() if depth else ():
             if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):
                 yield from _walk(child, depth - 1)
