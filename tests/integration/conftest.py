@@ -14,6 +14,7 @@ import pytest
 from tests.integration.chain import train_alone
 from tests.integration.interpreters import forking, forking_kernel
 from tests.integration.keras_run import OUT
+from tests.integration.supervisor import launch
 
 CYCLES = "cycles"
 
@@ -69,6 +70,13 @@ def forked_kernel() -> Iterator[Interpreter]:
     pytest.importorskip("ipykernel")
     with forking_kernel() as words:
         yield words
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    """Ends what a test has started in its folder and not ended, also when the test fails."""
+    yield
+    launch.end_all_below(tmp_path)
 
 
 @pytest.fixture

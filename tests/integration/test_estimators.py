@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,10 +122,8 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, network: tuple[str, ...]) -> Iterator[Cluster]:
-    yield Cluster(tmp_path, network)
-    for process in launch.processes_in(tmp_path):
-        process.kill()
+def cluster(tmp_path: Path, network: tuple[str, ...]) -> Cluster:
+    return Cluster(tmp_path, network)
 
 
 @needs_root

@@ -113,12 +113,15 @@ def alone(
     ]
     waits = [f"wait $w{each}; echo $?" for each in range(len(PORTS))]
     lines = ["ip link set lo up", *workers, *waits]
-    codes = launch.run_alone(folder, "unshare", "-n", "sh", "-c", "\n".join(lines)).stdout.split()
+    try:
+        both = launch.run_alone(folder, "unshare", "-n", "sh", "-c", "\n".join(lines))
+    finally:
+        launch.end_all_below(folder)
     return [
         subprocess.CompletedProcess(
             words, int(code), *((folder / f"{name}-{each}").read_bytes() for name in ("out", "err"))
         )
-        for each, code in enumerate(codes)
+        for each, code in enumerate(both.stdout.split())
     ]
 
 

@@ -45,18 +45,6 @@ def _all_begun(folder: Path, count: int) -> bool:
     return sum(b"to stderr" in each.read_bytes() for each in logs) == count
 
 
-def _processes(folder: Path) -> list[psutil.Process]:
-    """What works for a launch in this folder: by its working folder, whoever started it."""
-    return [each for each in psutil.process_iter() if _works_in(each, folder)]
-
-
-def _works_in(process: psutil.Process, folder: Path) -> bool:
-    try:
-        return bool(process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
-
-
 @pytest.mark.fast
 def test_members_run_are_stopped_and_go_on_as_one(tmp_path: Path) -> None:
     shape = ("--workers", 2, "--ps", 1)
@@ -71,14 +59,14 @@ def test_members_run_are_stopped_and_go_on_as_one(tmp_path: Path) -> None:
     assert b"to stderr" not in ended.stdout
     members = _members(tmp_path)
     assert {each["state"] for each in members.values()} == {"stopped"}
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
     refused = launch.finish(_started(tmp_path, "--workers", 3, "--ps", 1, lasts=ALL))
     assert (refused.returncode, refused.stdout) == (2, b"")
     again = _started(tmp_path, *shape, lasts=ALL)
     launch.until(lambda: {each["attempt"] for each in _members(tmp_path).values()} == {2})
     assert launch.call(tmp_path, "stop", "run").returncode == 0
     assert launch.finish(again).returncode == 75
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
 
 
 def test_the_member_that_fails_first_is_named_and_who_lingers_is_ended(tmp_path: Path) -> None:
@@ -87,7 +75,7 @@ def test_the_member_that_fails_first_is_named_and_who_lingers_is_ended(tmp_path:
     )
     ended = launch.finish(started)
     assert ended.returncode == 3, ended.stderr
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
     states = {task: each["state"] for task, each in _members(tmp_path).items()}
     assert states == {"worker 0": "completed", "worker 1": "failed", "worker 2": "stopped"}
     why = json.loads(launch.call(tmp_path, "why", "run", "--json").stdout)
@@ -117,7 +105,7 @@ def test_an_evaluator_does_not_outlive_a_leader_that_was_stopped(tmp_path: Path)
     assert launch.call(tmp_path, "stop", "run/members/worker-0").returncode == 0
     ended = launch.finish(started)
     assert ended.returncode == 75, ended.stderr
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
 
 
 @pytest.mark.parametrize("stopped", ["chief-0", "ps-0"])
@@ -129,7 +117,7 @@ def test_nobody_lingers_for_a_member_that_was_stopped_before_it_met_another(
     assert launch.call(tmp_path, "stop", f"run/members/{stopped}").returncode == 0
     ended = launch.finish(started)
     assert ended.returncode == 75, ended.stderr
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
     why = json.loads(launch.call(tmp_path, "why", "run", "--json").stdout)
     assert why["members"][0]["task"] == stopped.replace("-", " ")
 
@@ -141,7 +129,7 @@ def test_a_stop_while_the_members_start_is_a_stop(tmp_path: Path) -> None:
     ended = launch.finish(started)
     assert ended.returncode == 75, ended.stderr
     assert ended.stderr.count(b"stopped (exit code 75)") == 2
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
 
 
 def test_nothing_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
@@ -151,7 +139,7 @@ def test_nothing_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
     assert all(record is not None and record.pid for record in map(read_lock, locks))
     started.kill()
     launch.finish(started)
-    launch.until(lambda: not _processes(tmp_path))
+    launch.until(lambda: not launch.processes_in(tmp_path))
     assert {each["state"] for each in _members(tmp_path).values()} == {"stopped"}
     asked = launch.events(tmp_path / "run" / "members", StopRequested, "worker-1")[-1]
     assert asked.sender_command == "pitstop launch"
@@ -165,7 +153,7 @@ def test_a_supervisor_that_is_killed_leaves_nothing(tmp_path: Path, killed: str,
     os.kill(_members(tmp_path)[killed]["supervisor_pid"], signal.SIGKILL)
     ended = launch.finish(started)
     assert ended.returncode == code, ended.stderr
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
 
 
 def test_a_member_that_was_suspended_is_said_to_have_been(tmp_path: Path) -> None:
@@ -179,7 +167,7 @@ def test_a_member_that_was_suspended_is_said_to_have_been(tmp_path: Path) -> Non
     assert launch.call(tmp_path, "stop", "run/members/worker-0").returncode == 0
     ended = launch.finish(started)
     assert ended.returncode == 75, ended.stderr
-    assert not _processes(tmp_path)
+    assert not launch.processes_in(tmp_path)
     why = json.loads(launch.call(tmp_path, "why", "run/members/worker-1", "--json").stdout)
     assert why["cause"] == "hang_or_stall", why
     assert "suspended" in str(why)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,13 +133,34 @@ def processes_in(folder: Path) -> list[psutil.Process]:
     return [process for process in psutil.process_iter() if _works_in(process, folder)]
 
 
+def end_all_below(folder: Path) -> None:
+    """Kills what still works in a folder or below it, and what that has started meanwhile."""
+
+    def is_left(process: psutil.Process) -> bool:
+        where = _folder_of(process)
+        return where is not None and where.is_relative_to(folder.resolve())
+
+    def killed() -> list[psutil.Process]:
+        left = [each for each in psutil.process_iter() if each.pid != os.getpid() and is_left(each)]
+        for each in left:
+            with suppress(psutil.Error):
+                each.kill()
+        return left
+
+    until(lambda: not killed())
+
+
 def persister_among(processes: Iterable[psutil.Process]) -> psutil.Process:
     return next(each for each in processes if "pitstop.snapshot.persister" in each.cmdline())
 
 
 def _works_in(process: psutil.Process, folder: Path) -> bool:
+    return _folder_of(process) == folder.resolve()
+
+
+def _folder_of(process: psutil.Process) -> Path | None:
+    """Where a living process works."""
     try:
-        alive = process.status() != psutil.STATUS_ZOMBIE
-        return alive and Path(process.cwd()) == folder.resolve()
+        return None if process.status() == psutil.STATUS_ZOMBIE else Path(process.cwd())
     except psutil.Error:
-        return False
+        return None
