@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from pitstop.events import (
+    AttemptEnded,
     CheckpointCommitted,
     GangBroken,
     GangFormed,
@@ -35,6 +36,14 @@ from tests.integration.supervisor import launch
 PORTS = (7201, 7202)
 SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"
 STEPS = "240"
+ENDS_LATE = """
+import atexit, os, runpy, time
+@atexit.register
+def end():
+    while os.path.exists("held"):
+        time.sleep(0.02)
+runpy.run_path({path!r}, run_name="__main__")
+"""
 _DIGEST = re.compile(rb"^(?:worker \d \| )?DIGEST \d (\w+)$", re.MULTILINE)
 
 pytestmark = [
@@ -68,7 +77,7 @@ class Gang:
             variables = {"TF_CONFIG": config_of(index), "HOME": str(folder)}
             own = folder / f"worker-{index}"
             own.mkdir()
-            member = Member(own, script.name, arguments, environment=variables, network=network)
+            member = Member(own, str(script), arguments, environment=variables, network=network)
             runs.append(replace(member, interpreter=python))
         return cls(tuple(runs))
 
@@ -334,10 +343,17 @@ def test_one_command_saves_all_members_of_a_launch_at_one_step(
 
 @pytest.mark.torture
 def test_a_member_with_another_folder_is_refused(tmp_path: Path, network: tuple[str, ...]) -> None:
-    gang = Gang.of(tmp_path, network, STEPS, "0.02")
+    """Its process ends later than that of the leader, whose end is no reason to stop it."""
+    script = tmp_path / "script.py"
+    script.write_text(ENDS_LATE.format(path=str(SCRIPT)))
+    gang = Gang.of(tmp_path, network, STEPS, "0.02", script=script)
     started = gang.start()
     gang.until_step(20)
     stop(gang, started, 1)
     ended(started)
-    codes, _ = ended([gang.runs[0].start(), gang.runs[1].start("--new")])
-    assert codes == [2, 2]
+    (held := gang.runs[1].folder / "held").touch()
+    again = [gang.runs[0].start(), gang.runs[1].start("--new")]
+    launch.until(lambda: len(gang.runs[0].events(AttemptEnded)) == 2)
+    held.unlink()
+    assert ended(again) == ([2, 2], [])
+    assert gang.runs[1].why()["cause"] == "checkpoint_corrupt_or_mismatch"

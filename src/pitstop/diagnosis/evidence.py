@@ -174,6 +174,12 @@ class Evidence(Frozen):
         return "completed" if self.exit_code == 0 else "failed"
 
     @property
+    def refusal(self) -> events.Notice | None:
+        """Why the script was not to go on."""
+        codes = ("resume_refused", "weights_refused")
+        return next((each for each in self.all(events.Notice)[::-1] if each.code in codes), None)
+
+    @property
     def exit_code(self) -> int | None:
         return self.exit.exit_code if self.exit else None
 

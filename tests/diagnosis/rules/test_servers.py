@@ -117,6 +117,15 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     assert "chief 0" in finding_of(evidence).summary
 
 
+def test_a_member_that_was_refused_is_not_the_victim_of_its_leader() -> None:
+    released = MemberReleased("worker 0", "failed", 2, "it failed with exit code 2")
+    refused = Notice("resume_refused", "worker 1 uses another folder", "Restore it.")
+    stop = StopRequested("cluster", "graceful", reason="worker 0: it failed with exit code 2")
+    for ends in ((refused, released), (released, stop, refused)):
+        found = finding_of(attempt_of(STARTED, *ends, exited(2), state="failed"))
+        assert found.cause == "checkpoint_corrupt_or_mismatch"
+
+
 def test_a_worker_that_its_leader_has_stopped_is_a_victim_of_the_leader() -> None:
     released = MemberReleased("worker 0", "failed", 137, "it failed with exit code 137")
     stop = StopRequested("cluster", "graceful", reason="worker 0: it failed with exit code 137")

@@ -30,13 +30,14 @@ from pitstop.events import (
     RoleTaken,
     ScriptEnded,
     StopRequested,
+    TrainerStopped,
     TrainingStalled,
 )
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import CheckpointAnswer, Message, Refusal
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.attempt import membership
-from pitstop.supervisor.attempt.command import decide
+from pitstop.supervisor.attempt.command import EndVerdict, decide
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.control.requests import LeaderRequest, RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import CheckpointAsked, Occurrence, StopAsked
@@ -204,6 +205,17 @@ def test_a_leader_that_refuses_what_a_signal_has_asked_for_is_heard(chief: Run) 
     chief.asked = [LeaderReply(1, Refusal("chief 0: no."))]
     [notice] = chief.part(launched=True, desk=RequestDesk()).tick()
     assert notice == Notice("nothing_to_save", "chief 0: no.")
+
+
+def test_a_member_that_was_refused_is_not_stopped_for_its_leader(chief: Run) -> None:
+    """Both are refused; which of them ends first makes no difference."""
+    chief.resources.attempt_state = state = tell(AttemptState(), Notice("resume_refused", "N"), 0.0)
+    chief.said = [released := MemberReleased("worker 0", "failed", 2, "it failed")]
+    assert ended(chief.part(launched=False)) == [released]
+    asked = tell(state, StopRequested("cluster", "graceful"), 0.0)
+    assert decide(asked, signal.SIGTERM) == EndVerdict(Trigger.ENDED_FAILED, 2)
+    stopped = tell(asked, TrainerStopped(7, 0, 7, "train"), 0.0)
+    assert decide(stopped, 75 << 8) == EndVerdict(Trigger.ENDED_STOPPED, 75)
 
 
 def test_a_chief_that_does_something_else_is_left_alone(chief: Run) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.events import Notice
 from pitstop.link.messages import ImageAnswer, Message, NoImage, RestoreRequest, Welcome
 from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection, pair
@@ -146,7 +147,9 @@ def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> N
     attempt.restoring.await_agreement()
     attempt.slot.connection = attempt.ours
     attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
-    list(attempt.restoring.agreed_on_nothing("nobody answers"))
+    [notice, _] = attempt.restoring.agreed_on_nothing("nobody answers")
+    assert isinstance(notice, Notice)
+    assert (notice.code, notice.message) == ("resume_refused", "nobody answers")
     welcome = body_of(attempt.trainer.receive())
     assert (welcome["gang"], welcome["refusal"]) == ("", "nobody answers")
 

@@ -13,7 +13,7 @@ from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import BY_NAME, Signature, classify, remedies
 from pitstop.diagnosis.wording import ADVICE, tell
-from pitstop.events import ExceptionRaised, FitStarted, Notice, ScriptEnded, TrainerConnected
+from pitstop.events import ExceptionRaised, FitStarted, ScriptEnded, TrainerConnected
 
 _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handled
 
@@ -146,14 +146,10 @@ def _at(evidence: Evidence, raised: Raised) -> str:
     return f"{callback} at {phrases.place(at.step, at.epoch, at.step_in_epoch)}"
 
 
-_REFUSALS = ("resume_refused", "weights_refused")
-
-
 def resume_refused(evidence: Evidence) -> Finding | None:
-    refusals = [event for event in evidence.all(Notice) if event.code in _REFUSALS]
-    if not refusals or evidence.state != "failed":
+    refusal = evidence.refusal
+    if refusal is None or evidence.state != "failed":
         return None
-    refusal = refusals[-1]
     seen = (EvidenceItem("journal", f"{refusal.code.replace('_', ' ')}: {refusal.message}"),)
     return tell(refusal.code, seen, message=refusal.message, remedy=refusal.remedy)
 

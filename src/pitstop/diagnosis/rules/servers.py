@@ -34,7 +34,11 @@ _STORE_GONE = "parameter_server_lost"
 def released_by_leader(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.MemberReleased)
     stalled = evidence.last(events.TrainingStalled)
-    had_failed = evidence.last(events.ExceptionRaised) or (stalled and stalled.action == "kill")
+    had_failed = (
+        evidence.last(events.ExceptionRaised)
+        or evidence.refusal
+        or (stalled and stalled.action == "kill")
+    )
     if event is None or (evidence.state == "failed" and (had_failed or _ended_before(evidence))):
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from pitstop.engine.connection import stacks
 from pitstop.engine.fence import FENCE
 from pitstop.engine.files.appended_files import APPENDED
+from pitstop.engine.leaving import Refused
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session.exit_watch import ExitWatch, WorkerWatch
 from pitstop.engine.session.session import Session
 from pitstop.engine.session.step_recorder import began_seconds
 from pitstop.engine.session.witness import CallbackOf, Witness
-from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
+from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.events import Event, ExitCalled, InstrumentationUnavailable, LevelKnown
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
-
-_AGREE = "Restore the members' run folders, or start all members over with --new."
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}
@@ -39,7 +38,7 @@ def open_session(
         reported = _unavailable.pop(os.getpid(), None)
         session = _sessions[os.getpid()] = reported or Session.open(socket_path, versions)
         if session.refusal:
-            session.refuse(ResumeRefused(session.refusal, _AGREE))
+            raise Refused
         FENCE.tell(session)
         if session.settings.spare:
             IMPORTS.write(session.attempt_dir)

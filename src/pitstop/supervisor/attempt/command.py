@@ -41,8 +41,9 @@ def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = Fal
     `wait_status`: of the main process, as `os.wait4` gives it; None when it is not on record, where
     a normal exit of the interpreter counts.  If a stop was requested, the attempt was stopped, even
     if the script had to be killed, unless it reached its own end meanwhile.  A script that is not
-    saved keeps its own exit code, since it cannot be resumed.  `in_child`: it trained in a process
-    that the command had started, whose failure `python train.py | tee` hides.
+    saved keeps its own exit code, since it cannot be resumed, and one whose resume was refused has
+    failed: it would be refused again.  `in_child`: it trained in a process that the command had
+    started, whose failure `python train.py | tee` hides.
     """
     if found.released is not None and found.ends_as_released:
         completed = found.released.outcome == "completed"
@@ -54,6 +55,8 @@ def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = Fal
     by_itself = code == 0 and found.script_ended and not found.trainer_stopped
     own = code if code >= 0 else EXIT_SIGNALLED - code
     if found.stop_requested and not by_itself:
+        if found.resume_refused and not found.trainer_stopped:
+            return EndVerdict(Trigger.ENDED_FAILED, EXIT_REFUSED)
         return EndVerdict(Trigger.ENDED_STOPPED, own if found.saves_nothing else EXIT_STOPPED)
     failed = code or (in_child and (found.raised or (found.trains and not found.script_ended)))
     return EndVerdict(Trigger.ENDED_FAILED if failed else Trigger.ENDED_COMPLETED, own)

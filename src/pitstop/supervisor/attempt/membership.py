@@ -326,8 +326,8 @@ class Membership:
     @property
     def _fails(self) -> bool:
         """Whether this run ends for a reason of its own, of which the leader has heard."""
-        is_ending = self._resources.lifecycle.state is State.ENDING
-        return self._resources.attempt_state.raised or is_ending
+        found, is_ending = self._resources.attempt_state, self._resources.lifecycle.state
+        return found.raised or found.resume_refused or is_ending is State.ENDING
 
     def _beat(self, state: str) -> Beat:
         progress, attempt_state = self._resources.beacon.progress(), self._resources.attempt_state

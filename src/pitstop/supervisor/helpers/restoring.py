@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pitstop.events import ResumeChosen
+from pitstop.events import Notice, ResumeChosen
 from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.store.catalog import Catalog, CheckpointEntry
@@ -12,6 +12,7 @@ from pitstop.supervisor.helpers.helper_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 
+_AGREE = "Restore the members' run folders, or start all members over with --new."
 _NOBODY_LOADS = "the process that loads it keeps dying"
 
 
@@ -180,6 +181,8 @@ class Restoring:
         slot = self._trainer_slot
         if self._refusal and (self.points or self._is_refused):
             slot.terms = replace(slot.terms, refusal=self._refusal)
+            # Here, not where the trainer hears of it: another end may come before that.
+            yield Notice("resume_refused", self._refusal, _AGREE)
         if self.points:
             name, info = self.points[-1]
             in_fit = bool(info.identity) and not info.milestone
