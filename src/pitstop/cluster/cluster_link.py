@@ -21,6 +21,7 @@ from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release, ToLea
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
+from pitstop.durations import duration
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
 
@@ -29,9 +30,10 @@ LINGER_VARIABLE = "PITSTOP_CLUSTER_LINGER"
 LINGER_SECONDS = 30.0
 """For a member that can train no more, when the leader has completed."""
 UNUSED = "cluster_unused"
+WAS_SUSPENDED = "suspended"
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
-_AWAY_SECONDS = 3.0
+_AWAY_SECONDS = 3.0  # so long, TensorFlow may take suspended members for lost
 _OWN_FILES = 200  # open in a supervisor beside its connections, at most
 _REMEDY = "This process is supervised alone and will not be told when the training ends."
 
@@ -111,10 +113,11 @@ class ClusterLink:
             return ()
         now = time.monotonic()
         away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
-        if away_seconds > _AWAY_SECONDS:
-            # This process was suspended, and has not yet read the messages that came in that time.
-            self.part.shift(away_seconds)
-        return self.part.tick(beat)
+        if away_seconds <= _AWAY_SECONDS:
+            return self.part.tick(beat)
+        # This process was suspended, and has not yet read the messages that came in that time.
+        self.part.shift(away_seconds)
+        return (suspended(away_seconds), *self.part.tick(beat))
 
     def beat_now(self, beat: Beat) -> None:
         """Returns when it has gone out: this process may stop running right after."""
@@ -192,6 +195,10 @@ class ClusterLink:
             return float(text or otherwise)
         except ValueError:
             raise ValueError(f"{variable}={text} is not a number of seconds") from None
+
+
+def suspended(seconds: float) -> Notice:
+    return Notice(WAS_SUSPENDED, f"The run was suspended for {duration(seconds)}.")
 
 
 def _check_open_files(members: int) -> None:

@@ -33,10 +33,9 @@ _HIDDEN = (
     "its loop: the loop began when there were none. They stay on disk."
 )
 _ANOTHER = (
-    "The loop is not the saved one: {}. The script's own checkpoints in {} were hidden from it, so "
-    "it cannot continue from them."
+    "{}. The script's own checkpoints in {} were hidden from it, so it cannot continue from them."
 )
-_NO_LOOP = "the script has ended without it"
+_NO_LOOP = "The script has ended without its loop"
 _REMEDY = "Undo the change, or start with --new: the script then restores its own checkpoints."
 
 
@@ -97,7 +96,8 @@ class OwnCheckpoints:
         """Raises `Refused` where checkpoints were hidden, and the loop is not the saved one."""
         atexit.unregister(self._script_ended)
         if self._hiding is not None and why_another and (hidden := self._hidden()):
-            session.refuse(ResumeRefused(_ANOTHER.format(why_another, hidden), _REMEDY))
+            reason = why_another[0].upper() + why_another[1:]
+            session.refuse(ResumeRefused(_ANOTHER.format(reason, hidden), _REMEDY))
         self._session = session
         for each in self._looks.values():
             session.report(each)

@@ -151,6 +151,18 @@ def test_workers_that_were_suspended_together_are_not_said_to_have_lost_one() ->
     finding = finding_of(attempt_of(STARTED, FIT, told, error, exited(1)))
     assert "suspended (Ctrl-Z)" in finding.summary
     assert "15 s" in str(finding.evidence)
+    for reason, is_named in (("its script raised AbortedError", False), ("its end", True)):
+        broken = GangBroken("a-2", "worker 1", reason)
+        victim = finding_of(attempt_of(STARTED, FIT, told, broken, killed(), state="stopped"))
+        assert ("worker 1 was lost" in victim.summary) == is_named
+    broken, released = (
+        GangBroken("a-2", "worker 0", WAS_SUSPENDED),
+        MemberReleased("worker 0", "stopped", 75, "it was stopped"),
+    )
+    for last in (broken, released):
+        stopped = attempt_of(STARTED, FIT, told, error, last, exited(1), state="stopped")
+        assert causes(stopped) == ["worker_lost"]
+        assert "suspended (Ctrl-Z)" in finding_of(stopped).summary
 
 
 def test_a_leader_that_stopped_because_this_member_was_killed_does_not_explain_it() -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from pitstop.cluster.cluster_link import suspended
 from pitstop.cluster.gang import GangLeader, LeaderProgress
 from pitstop.cluster.messages import ToLeader, ToMember
 from pitstop.cluster.roster import WAS_SUSPENDED
@@ -333,6 +334,23 @@ def test_who_raises_for_a_killed_one_is_not_the_first(runs: tuple[MemberRun, Mem
     runs[0].perform([KILLED])
     turn(runs)
     assert [each.task for each in runs[1].told if isinstance(each, GangBroken)] == ["worker 0"]
+
+
+@pytest.mark.parametrize("error", ["UnavailableError", "InvalidArgumentError"])
+def test_members_that_were_suspended_together_have_lost_nobody(
+    runs: tuple[MemberRun, MemberRun], error: str
+) -> None:
+    """TensorFlow takes them for lost when they go on; the same command continues."""
+    formed(runs)
+    of_tensorflow = f"tensorflow.python.framework.errors_impl.{error}"
+    for run in runs:
+        run.perform([suspended(9.0)])
+        run.perform([ExceptionRaised(of_tensorflow, "", "", 0, "", "", "train", "")])
+        run.perform([dataclasses.replace(KILLED, exit_code=1, signal="")])
+    turn(runs)
+    is_continued = error == "UnavailableError"
+    broken = [run.resources.attempt_state.broken is not None for run in runs]
+    assert broken == [is_continued, True]
 
 
 def test_who_has_stopped_in_order_is_not_lost(runs: tuple[MemberRun, MemberRun]) -> None:

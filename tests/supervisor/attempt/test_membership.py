@@ -76,7 +76,7 @@ class Run:
         self.said: list[Event] = []
         self.asked: list[Any] = []
         self.tasks: dict[int, str] = {}
-        self.trainer_pid = 7
+        self.trainer_pid, self.watched_pid = 7, 0
         self.cluster: Any = SimpleNamespace(
             part="there",
             follows=None,
@@ -108,7 +108,7 @@ class Run:
     def part(self, *, launched: bool, desk: Any = None) -> Membership:
         tasks, left = self.tasks, SimpleNamespace(left_at=None, pid=self.trainer_pid)
         nobody: Any = SimpleNamespace(
-            awaits_release=lambda _: False, watched_pid=0, tasks=tasks, slot=left
+            awaits_release=lambda _: False, watched_pid=self.watched_pid, tasks=tasks, slot=left
         )
         self.resources.plan = SimpleNamespace(request=SimpleNamespace(launcher_pid=int(launched)))
         return Membership(self.resources, desk or nobody, nobody)
@@ -243,6 +243,27 @@ def test_a_suspended_member_is_ended_where_others_wait(*, follows: bool, leads: 
         assert isinstance(told[0], TrainingStalled)
         assert told[0].doing == "stopped"
         assert told[1:] == [Trigger.HUNG]
+
+
+@pytest.mark.parametrize("is_long", [True, False])
+def test_a_member_that_goes_on_says_how_long_it_was_suspended(
+    monkeypatch: pytest.MonkeyPatch, *, is_long: bool
+) -> None:
+    monkeypatch.setattr(membership, "LATE_SECONDS", 0.0 if is_long else math.inf)
+    with closing(Beacon.create()) as beacon, subprocess.Popen(["sleep", "60"]) as process:
+        run = Run(beacon, None)
+        run.watched_pid, run.cluster.lease_seconds = process.pid, math.inf
+        run.cluster.follows = "worker 0"
+        part = run.part(launched=True)
+        process.send_signal(signal.SIGSTOP)
+        launch.until(lambda: is_suspended(process.pid))
+        assert ended(part) == []
+        process.send_signal(signal.SIGCONT)
+        launch.until(lambda: not is_suspended(process.pid))
+        told = ended(part)
+        process.kill()
+    assert [each.code for each in told if isinstance(each, Notice)] == ["suspended"] * is_long
+    assert ended(part) == []
 
 
 def test_a_suspended_task_of_a_run_of_several_is_killed_alone() -> None:

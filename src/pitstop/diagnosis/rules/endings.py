@@ -152,8 +152,8 @@ def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
     """The attempt stopped as if on request, but nothing shows who requested it."""
     by_nan = any(each.source == "nan" for each in evidence.all(StopRequested))
-    is_released = evidence.last(events.MemberReleased) is not None
-    if evidence.state != "stopped" or evidence.stop is not None or by_nan or is_released:
+    of_others = evidence.last(events.MemberReleased) or evidence.last(events.GangBroken)
+    if evidence.state != "stopped" or evidence.stop is not None or by_nan or of_others:
         return None
     where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""

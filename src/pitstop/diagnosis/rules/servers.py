@@ -22,7 +22,7 @@ _STORE_ENDS = {
     "restarted": "ended and was restarted",
 }
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
-_UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
+_UNAVAILABLE = ("UnavailableError", "AbortedError")
 _SEEN_WAITING = 0.9
 # The codes of notices of `pitstop.supervisor.attempt.membership`.
 _WORKER_GONE = "worker_lost"
@@ -40,6 +40,8 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
         or (stalled and stalled.action == "kill")
     )
     if event is None or (evidence.state == "failed" and (had_failed or _ended_before(evidence))):
+        return None
+    if suspended_together(evidence):
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
@@ -120,7 +122,7 @@ def waited_for_worker(evidence: Evidence) -> Finding | None:
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.GangBroken) or _failed_before_it_met(evidence)
-    if event is None:
+    if event is None or evidence.refusal or suspended_together(evidence):
         return None
     seen = (EvidenceItem("journal", f"{event.task}: {event.reason}"),)
     return tell("member_lost", seen, task=event.task, reason=event.reason)
@@ -140,9 +142,10 @@ def _failed_before_it_met(evidence: Evidence) -> events.GangBroken | None:
 
 def suspended_together(evidence: Evidence) -> Finding | None:
     """Workers that were suspended by Ctrl-Z take each other for lost when they go on."""
-    raised = evidence.last(events.ExceptionRaised)
+    raised, broken = evidence.last(events.ExceptionRaised), evidence.last(events.GangBroken)
     told = [each for each in evidence.all(events.Notice) if each.code == _SUSPENDED]
-    if not told or raised is None or not _is_of_a_lost_task(raised):
+    of_another = broken is not None and broken.reason.endswith(_UNAVAILABLE)
+    if not told or not (of_another or (raised and _is_of_a_lost_task(raised))):
         return None
     return tell("suspended_together", [EvidenceItem("journal", told[-1].message)])
 

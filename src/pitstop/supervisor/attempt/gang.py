@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from pitstop import events
-from pitstop.cluster import messages, resume_agreement, stop_agreement
+from pitstop.cluster import cluster_link, messages, resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress
 from pitstop.cluster.resume_agreement import GangStates, held_states, mark_in
 from pitstop.cluster.roster import WAS_SUSPENDED
@@ -22,6 +22,7 @@ _FORM_SECONDS = 60.0
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to report a lost trainer, which raises an exception here."""
+_MISSES_ANOTHER = ("UnavailableError", "AbortedError")  # exceptions of TensorFlow
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
@@ -67,6 +68,7 @@ class GangPart:
         self._order: messages.Hold | None = None  # where all members are to stop or save
         self._ordered_at = 0.0
         self._answer: messages.HoldAnswer | None = None  # the last one to `_order`
+        self._was_suspended = False  # for so long that TensorFlow may take members for lost
         self._raised = ""  # an exception that the script raised, in words
         self._tell_raised_at = 0.0
         self._down = False  # the leader was told that the trainer of this run is gone
@@ -175,6 +177,8 @@ class GangPart:
                     self._cluster.tell_gang(messages.LevelReport(event.reason))
             case events.MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
+            case events.Notice(code) if code == cluster_link.WAS_SUSPENDED:
+                self._was_suspended = True
             case events.ExceptionRaised(class_name) if self._task and not self._left_in_order:
                 # TensorFlow may take half a minute to end the process, if it misses another one.
                 self._raised = f"its script raised {class_name.rpartition('.')[2]}"
@@ -350,7 +354,10 @@ class GangPart:
             return
         self._over = True
         if task == self._task:
-            if self._gang and not self._down and self._resources.lifecycle.is_calm:
+            if self._was_suspended and self._raised.endswith(_MISSES_ANOTHER):
+                # All went on, and none is lost: they can resume.
+                yield events.GangBroken(self._gang, task, WAS_SUSPENDED)
+            elif self._gang and not self._down and self._resources.lifecycle.is_calm:
                 # This member is there; the others went on while it was suspended or out of reach.
                 yield self._given_up(reason)
                 yield Trigger.HUNG

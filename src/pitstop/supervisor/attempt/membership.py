@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pitstop import events
-from pitstop.cluster.cluster_link import MEMBERS_SECONDS
+from pitstop.cluster.cluster_link import MEMBERS_SECONDS, suspended
 from pitstop.cluster.leading import MemberRequest
 from pitstop.cluster.messages import Beat, Release
-from pitstop.cluster.roster import STORES, SUSPENDED
+from pitstop.cluster.roster import LATE_SECONDS, STORES, SUSPENDED
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.exit_codes import EXIT_STOPPED, EXIT_TERMINATED
 from pitstop.link.beacon import Phase
@@ -196,11 +196,14 @@ class Membership:
         own = self._trainers.watched_pid or (role.pid if role else 0)
         pid = next(filter(is_suspended, {own, *tasks} - {0}), 0)
         is_awaited = self._cluster.follows or self._cluster.is_awaited or len(tasks) > 1
+        since = self._suspended_since or now
+        seconds = now - since
         if not (is_awaited and pid):
+            if self._suspended_since is not None and seconds >= LATE_SECONDS:
+                yield suspended(seconds)
             self._suspended_since = None
             return
-        self._suspended_since = self._suspended_since or now
-        seconds = now - self._suspended_since
+        self._suspended_since = since
         if seconds >= self._cluster.lease_seconds:
             progress = self._resources.beacon.progress()
             phase = role.role if role else progress.phase.name.lower()

@@ -40,7 +40,6 @@ _WATCHFUL_SECONDS = 0.05
 _AGREEING_SECONDS = 0.002  # while the trainers of several members wait
 _VERDICT_SECONDS = 3.0  # A supervisor that is silent from now on is late before that
 _TURN_SECONDS = 0.05
-_LONG_SECONDS = 3.0  # for a cluster: TensorFlow may take suspended members for lost
 _SAVE_PATIENCE_SECONDS = 10.0
 """The longest wait for the last save; the grace time, if that is shorter."""
 
@@ -262,7 +261,7 @@ class Supervision:
                 signals.stop_request(received, command, again=again, seconds_left=left)
             )
         elif received.signal is signal.SIGTSTP:
-            yield from self._suspend()
+            self._suspend()
         elif received.signal is signal.SIGWINCH:
             self._resources.resize()
         elif received.action is Action.CHECKPOINT:
@@ -270,7 +269,7 @@ class Supervision:
             leader = self._resources.run.cluster.leader if isinstance(step, LeaderRequest) else ""
             yield notices.checkpoint_asked(name, taken=step is not None, leader=leader)
 
-    def _suspend(self) -> Iterator[occurrences.Occurrence]:
+    def _suspend(self) -> None:
         stopped_at = time.monotonic()
         self._membership.suspend()
         self._command.main.suspend()
@@ -281,8 +280,6 @@ class Supervision:
         self._command.main.resume(away_seconds)
         self._stopping.resumed(away_seconds)
         self._trainers.resumed(away_seconds)
-        if away_seconds >= _LONG_SECONDS and self._gang.is_formed:
-            yield notices.suspended(away_seconds)
 
     def _status_asked(self, asked: occurrences.StatusAsked) -> None:
         if asked.of_all and (leader := self._resources.run.cluster.follows):

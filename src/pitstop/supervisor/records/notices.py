@@ -86,10 +86,6 @@ def checkpoint_asked(signal_name: str, *, taken: bool, leader: str) -> events.No
     return nothing_to_save(f"{signal_name}: there is nothing to save: no training is running.")
 
 
-def suspended(seconds: float) -> events.Notice:
-    return events.Notice("suspended", f"The run was suspended for {duration(seconds)}.")
-
-
 def nothing_to_save(reason: str) -> events.Notice:
     return events.Notice("nothing_to_save", reason)
 
