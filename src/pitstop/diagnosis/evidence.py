@@ -235,7 +235,10 @@ class Evidence(Frozen):
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
         call = self.last(events.ExitCalled)
         chose_to_exit = call is not None and not call.handling
-        may_be_it = failed_by_itself and not chose_to_exit and self.state != "completed"
+        # A thread prints one when its session is closed for a stop.
+        left_in_order = self.state == "stopped" and self.last(events.TrainerStopped)
+        was_cut = failed_by_itself and not chose_to_exit and not left_in_order
+        may_be_it = was_cut and self.state != "completed"
         return self._printed_exception() if may_be_it else None
 
     def printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:

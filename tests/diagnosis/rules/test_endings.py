@@ -262,6 +262,17 @@ def test_a_loss_that_grew_is_told_of_a_completed_run(last: float, is_told: bool)
     assert any("learning rate" in line for line in finding.advice) is is_told
 
 
+def test_what_a_thread_prints_when_a_stop_closes_its_session_did_not_end_it() -> None:
+    output = (
+        "Exception in thread QueueRunnerThread:\nTraceback (most recent call last):\n"
+        '  File "/app/train.py", line 9, in run\n    enqueue()\n'
+        "CancelledError: Step was cancelled by an explicit call to `Session::Close()`.\n"
+    )
+    stop = stop_by_signal("SIGTERM")
+    evidence = attempt_of(STARTED, stop, *STOPPED_CLEANLY, output=output, state="stopped")
+    assert diagnose(evidence).others == ()
+
+
 def test_a_stop_of_which_nobody_knows_who_asked() -> None:
     finding = finding_of(stopped(*STOPPED_CLEANLY))
     assert (finding.cause, finding.confidence) == ("stop_requested", 0.6)
