@@ -35,6 +35,8 @@ from tests.integration.supervisor import launch
 
 PORTS = (7201, 7202)
 SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"
+PATIENT = {"PITSTOP_CLUSTER_LINGER": "120"}
+"""A worker on a busy machine has time to end after its leader."""
 STEPS = "240"
 ENDS_LATE = """
 import atexit, os, runpy, time
@@ -74,7 +76,7 @@ class Gang:
     ) -> Gang:
         runs = []
         for index in range(len(PORTS)):
-            variables = {"TF_CONFIG": config_of(index), "HOME": str(folder)}
+            variables = {"TF_CONFIG": config_of(index), "HOME": str(folder), **PATIENT}
             own = folder / f"worker-{index}"
             own.mkdir()
             member = Member(own, str(script), arguments, environment=variables, network=network)

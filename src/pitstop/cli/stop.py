@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
+from pitstop import journal
 from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
 from pitstop.errors import PeerClosed, PitstopError, UserError
+from pitstop.events import MemberReleased, RoleTaken
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.record import Frozen
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended, wait_until_free, wake
@@ -79,8 +82,18 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
     status = stored_status(folder)
     state = status.state if live is not None else f"not running ({status.state})"
     step = status.checkpoint_step
-    saved = "nothing was saved" if step is None else f"saved at step {step}"
+    saved = _saved_by(folder) if step is None else f"saved at step {step}"
     return f"{folder.path} is {state}; {saved}."
+
+
+def _saved_by(folder: RunFolder) -> str:
+    """Who saves the training of a member that saves nothing itself."""
+    own = journal.of_last_attempt(journal.read(folder.journal).entries)
+    released = journal.last_of(own, MemberReleased)
+    is_saved = released is not None and released.exit_code == EXIT_STOPPED
+    if released is not None and is_saved and journal.last_of(own, RoleTaken):
+        return f"{released.leader} saves the training"
+    return "nothing was saved"
 
 
 def _wake(folder: RunFolder, pid: int) -> None:
