@@ -35,6 +35,57 @@ _RESTORED = {
             options["n"] += value
             return options["n"], dict(options.parents)
     """,
+    "plain objects of the standard library that are made anew": """
+        import argparse, collections, types
+        kept = {"one": None, "chain": collections.ChainMap({"n": 0})}
+        def act(value):
+            one = types.SimpleNamespace(n=value, before=kept["one"])
+            kept["one"] = argparse.Namespace(one=one, user=collections.UserDict({"n": value}))
+            kept["chain"] = kept["chain"].new_child({value: kept["chain"]["n"]})
+            kept["chain"]["n"] = value
+            return repr(kept["one"]), dict(kept["chain"]), len(kept["chain"].maps)
+    """,
+    "objects of a class with abstract bases that are made anew": """
+        from collections.abc import MutableMapping
+        class Table(MutableMapping):
+            def __init__(self): self.held = {}
+            def __getitem__(self, key): return self.held[key]
+            def __setitem__(self, key, value): self.held[key] = value
+            def __delitem__(self, key): del self.held[key]
+            def __iter__(self): return iter(self.held)
+            def __len__(self): return len(self.held)
+        tables = []
+        def act(value):
+            tables.append(Table())
+            tables[-1][value] = value
+            return [dict(each) for each in tables]
+    """,
+    "what a logging adapter adds": """
+        import logging
+        log = logging.LoggerAdapter(logging.getLogger("adapted"), {"n": 0})
+        def act(value):
+            log.extra["n"] += value
+            return log.extra["n"]
+    """,
+    "a number that is none as a key": """
+        import math
+        import numpy
+        counts = {}
+        def act(value):
+            for key in (numpy.nan, math.nan):
+                counts[key] = counts.get(key, 0) + value
+            return list(counts.values())
+    """,
+    "one value among many": """
+        import numpy
+        items, pairs = [0] * 10_000, {(each, "a"): 0.5 for each in range(10_000)}
+        array = numpy.zeros(400_000, order="F")
+        def act(value):
+            items[5001] += value
+            pairs[5001, "a"] += value
+            array[123_457] += value
+            return items[5001], pairs[5001, "a"], array[123_457]
+    """,
     "a module that the script has made": """
         import types
         options = types.ModuleType("options")
@@ -169,6 +220,48 @@ _RESTORED = {
     """,
 }
 _NAMED = {
+    "a list with slots": """
+        class Items(list):
+            __slots__ = ("total",)
+        items = Items()
+        items.total = 0
+        def act(value):
+            items.append(value)
+            items.total += value
+            return items.total
+    """,
+    "a dictionary of a library that is made anew": """
+        import http.cookies
+        jar = {}
+        def act(value):
+            jar[value] = http.cookies.Morsel()
+            return [each.OutputString() for each in jar.values()]
+    """,
+    "a new list with what cannot be saved": """
+        class Place:
+            best = [0, ...]
+        place = Place()
+        def act(value):
+            place.best = [place.best[0] + value, ...]
+            return place.best
+    """,
+    "what is to be called at the end": """
+        import atexit
+        def leave(value): pass
+        def act(value):
+            atexit.register(leave, value)
+            atexit.unregister(leave) if value == 5 else None
+    """,
+    "what is to be called when an object goes": """
+        import weakref
+        class Weights: pass
+        kept, gone = [], []
+        def act(value):
+            kept.append(Weights())
+            weakref.finalize(kept[-1], gone.append, value).atexit = False
+            del kept[:-2]
+            return gone
+    """,
     "a class from a text that is in no module": """
         options = {}
         exec("n = 0\\nclass Rule:\\n    def act(self):\\n        return n", options)

@@ -8,6 +8,7 @@ import contextvars
 import hashlib
 import hmac
 import io
+import itertools
 import json
 import logging
 import mmap
@@ -28,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.script_state.frozen import BARE
 from pitstop.engine.script_state.holder import items_of
 from pitstop.engine.values import reachable
 from pitstop.engine.values.described import digest_of_text
@@ -36,6 +38,7 @@ from pitstop.engine.values.reachable import CACHED, dict_of
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20
 _SAMPLED = 16_384
+_SUMMED_BYTES = 256 << 20
 _SAMPLED_ITEMS = 512
 # They show what happens, and decide nothing.
 _DISPLAYS = (
@@ -48,6 +51,7 @@ _STREAMS = ("_bz2", "_lzma", "zlib")
 _VALUES = (int, float, str, bytes, list, dict, set)
 _ITEMS = (str, bytes, int, float, tuple)
 _MANY = (list, dict, set)
+_HASHED = (np.number, np.bool_)
 _CALLING = type(iter(int, 1))
 _PLAIN = (bool, int, float, str)
 _UNTOLD = ("queue_ref", "dynamic_size")  # attributes of queues, and of arrays of tensors
@@ -341,16 +345,37 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
         return f"{of_array(array.data)} {of_array(np.ma.getmaskarray(array))}"
     if array.dtype.hasobject:
         return f"{form} {_pickled(array)}"
+    if array.nbytes <= _WHOLE_BYTES:
+        return f"{form} {zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"
     # An iterator over the elements, which takes any strides without a copy of the whole.
-    sample = array if array.nbytes <= _WHOLE_BYTES else array.flat[:: array.size // _SAMPLED]
-    return f"{form} {zlib.crc32(np.ascontiguousarray(sample).tobytes()):08x}"
+    sample = array.flat[:: array.size // _SAMPLED]
+    return f"{form} {zlib.crc32(np.ascontiguousarray(sample).tobytes()):08x} {_sum_of(array):x}"
+
+
+def _sum_of(array: np.ndarray[Any, Any]) -> int:
+    """It changes with any one element; 0 for a mapped file, which would be read as a whole."""
+    is_mapped = any(isinstance(each, np.memmap | mmap.mmap) for each in (array, array.base))
+    if is_mapped or array.nbytes > _SUMMED_BYTES or not array.flags.forc:
+        return 0
+    values = array.reshape(-1, order="A").view(np.uint8)
+    return int(values[: values.size // 8 * 8].view(np.uint64).sum())
 
 
 def of_many(items: list[Any]) -> str:
     stride = max(1, len(items) // _SAMPLED_ITEMS)
     sample = [*items[::stride], *items[-2:]]
     words = [each if isinstance(each, _ITEMS) else _outline(each) for each in sample]
-    return f"{len(items)} {zlib.crc32(repr(words).encode()):08x}"
+    whole = hash(tuple(items)) if _are_values(items) else 0
+    return f"{len(items)} {zlib.crc32(repr(words).encode()):08x} {whole}"
+
+
+def _are_values(items: list[Any]) -> bool:
+    """Whether the hash of each item, and of those in tuples, tells its value."""
+    kinds = set(map(type, items))
+    if not all(each in BARE or issubclass(each, _HASHED) or each is tuple for each in kinds):
+        return False
+    inner = itertools.chain.from_iterable(each for each in items if type(each) is tuple)
+    return tuple not in kinds or _are_values(list(inner))
 
 
 def of_code(function: types.FunctionType) -> str:

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import io
 import itertools
+import logging
 import queue
 import threading
 import types
@@ -35,10 +36,16 @@ _PLAIN_OBJECTS = (
     collections.UserDict,
     collections.UserList,
     threading.local,
+    logging.LoggerAdapter,
     weakref.WeakKeyDictionary,
     weakref.WeakValueDictionary,
     weakref.WeakSet,
     ProcessSettings,
+)
+# A list on a layer is one of Keras' own, which a plain one can stand for.
+_MADE_PLAIN = (
+    *("builtins", "collections", "array", "queue", "threading", "ctypes", "_ctypes"),
+    *("keras.", "tf_keras.", "tensorflow."),
 )
 _SHARED_VALUES = "multiprocessing.sharedctypes"  # imported by those who have such values
 _MEMORY: Any = ctypes.c_double.__mro__[-2]
@@ -92,6 +99,12 @@ def _has_other_threads() -> bool:
     )
 
 
+def make_object(kind: type) -> Any:
+    """An object without attributes, past the constructor."""
+    base = types.SimpleNamespace if issubclass(kind, types.SimpleNamespace) else object
+    return base.__new__(kind)
+
+
 def is_plain_object(kind: type) -> bool:
     return issubclass(kind, _PLAIN_OBJECTS) or kind.__module__ == _SHARED_VALUES
 
@@ -139,6 +152,10 @@ def refill(value: Any, items: Any) -> None:
 
 
 def form_of(value: Any) -> str:
+    """What `make` takes; with a colon for a collection of a library, which is more than that."""
+    kind = type(value)
+    if not kind.__module__.startswith(_MADE_PLAIN):
+        return f"{kind.__module__}:{kind.__qualname__}"
     if isinstance(value, collections.defaultdict):
         factory = value.default_factory
         return f"defaultdict {getattr(factory, '__name__', '?') if factory else ''}"
@@ -148,7 +165,7 @@ def form_of(value: Any) -> str:
         return f"numbers {value.typecode}"
     if isinstance(value, _MEMORY | queue.Queue | threading.Event):
         return f"{kind_of(type(value))} {type(value).__name__}"
-    return type(value).__name__
+    return kind.__name__
 
 
 def can_be_made(form: str) -> bool:

@@ -57,7 +57,7 @@ def _kept(keeper: Any) -> Any:
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
-_PLAIN_MODULES = ("types", "argparse")
+_PLAIN_MODULES = ("types", "argparse", "collections")
 _HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
 _HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
 

@@ -31,7 +31,10 @@ from pitstop.engine.values.reachable import own_names
 
 MOST_BYTES = 256 << 20
 _ARRAY = "numpy:ndarray"
-_EMPTY_BASES = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol")
+_EMPTY_BASES = (
+    *("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"),
+    "argparse._AttributeHolder",
+)
 
 
 def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
@@ -61,10 +64,17 @@ def node_from_json(saved: Any, arrays: Arrays) -> Node:
 
 def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
     if node.kind in holder.COLLECTIONS:
-        return holder.can_be_made(node.form)
+        return holder.can_be_made(node.form) and not lacks_items(node)
     if node.kind == "object":
         return _class_of(node, modules) is not None
     return node.kind == "generator" or (node.kind == "array" and node.form == _ARRAY)
+
+
+def lacks_items(node: Node) -> bool:
+    """Whether it is a collection with an item that is not saved."""
+    is_of_items = isinstance(node.content, list) and node.kind in holder.COLLECTIONS
+    found = map(opaque_in, node.content) if is_of_items else ()
+    return any(each is not None and not each.is_of_graph for each in found)
 
 
 def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
@@ -73,13 +83,14 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
     plain = found is not None and all(
         base.__module__ in modules
         or f"{base.__module__}.{base.__qualname__}" in _EMPTY_BASES
+        or base.__module__ == "collections.abc"
         or holder.is_plain_object(base)
         for base in found.__mro__
     )
     # What a constructor of the script does besides is set again.
     makes = getattr(found, "__new__", None)
-    is_plainly_made = makes is object.__new__ or isinstance(makes, types.FunctionType)
-    return found if plain and is_plainly_made else None
+    own = makes in (object.__new__, types.SimpleNamespace.__new__)
+    return found if plain and (own or isinstance(makes, types.FunctionType)) else None
 
 
 def make(node: Node, modules: Mapping[str, Any]) -> Any:
@@ -89,7 +100,7 @@ def make(node: Node, modules: Mapping[str, Any]) -> Any:
     if node.kind == "generator":
         return script_random.make(node.form, node.content)
     if node.kind == "object":
-        return object.__new__(_class_of(node, modules) or object)
+        return holder.make_object(_class_of(node, modules) or object)
     return holder.make(node.kind, node.form)
 
 

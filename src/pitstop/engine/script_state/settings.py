@@ -4,6 +4,7 @@ They are in no object that leads to them: a walk meets all of them as the fields
 where the code of a training names such a function.
 """
 
+import atexit
 import gc
 import locale
 import logging
@@ -13,6 +14,7 @@ import resource
 import signal
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -34,7 +36,7 @@ SETTERS = frozenset(
         *("enable_flash_attention", "disable_flash_attention", "set_max_epochs"),
         *("set_soft_device_placement", "set_jit", "set_experimental_options"),
         *("enable_tensor_float_32_execution", "get_custom_objects", "register"),
-        *("umask", "setrlimit", "setitimer"),
+        *("umask", "setrlimit", "setitimer", "finalize"),
     }
 )
 
@@ -173,6 +175,8 @@ def told() -> dict[str, str]:
     found["intervals of timers"] = str([signal.getitimer(each)[1] for each in timers])
     handled = (each for each in _loggers() if each.handlers)
     found["handlers of loggers"] = str([(e.name, [*map(type, e.handlers)]) for e in handled])
+    found["functions of atexit"] = str(atexit._ncallbacks())
+    found["finalizers of weakref"] = str(len(weakref.finalize._registry))  # type: ignore[attr-defined]
     if context := _function("decimal.getcontext"):
         found["decimal.getcontext().traps"] = str(
             [key for key, on in context().traps.items() if on]

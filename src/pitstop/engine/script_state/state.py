@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine.randomness import script_random
-from pitstop.engine.script_state import fingerprint, holder, settings
+from pitstop.engine.script_state import fingerprint, holder, refill, settings
 from pitstop.engine.script_state.frozen import (
     Opaque,
     addresses_in,
@@ -21,7 +21,6 @@ from pitstop.engine.script_state.frozen import (
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.node import Node, Nodes
-from pitstop.engine.script_state.refill import Refill, can_be_made, content_to_json, node_from_json
 from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Walk
 from pitstop.engine.values import reachable
 from pitstop.engine.values.python_state import Arrays, Encoder, NotPortable
@@ -244,13 +243,16 @@ class ScriptState:
                 yield f"{name} (random)"
             return
         is_there = name in self.baseline or name in self._whole or node.kind in _MADE_BY_SCRIPT
-        if not is_there and not can_be_made(node, self._modules):
+        if not is_there and not refill.can_be_made(node, self._modules):
             # A function in a function of the script: what holds it tells whether it matters.
-            if node.kind not in holder.FIELDS or node.kind == "object":
+            is_told = refill.lacks_items(node) or (
+                node.kind in holder.FIELDS and node.kind != "object"
+            )
+            if not is_told:
                 yield f"{name} ({node.form})"
             return
         try:
-            content = content_to_json(node, value, encoder)
+            content = refill.content_to_json(node, value, encoder)
         except NotPortable as problem:
             yield f"{name}{problem.where} ({problem.type_name})"
         else:
@@ -295,10 +297,8 @@ class ScriptState:
 
     def restore_input(self, saved: Saved, arrays: Arrays) -> list[str]:
         now = self._walk(self._input).nodes
-        known = {
-            name: _common(self.baseline[name], now[name])
-            for name in self.baseline.keys() & now.keys()
-        }
+        both = self.baseline.keys() & now.keys()
+        known = {name: _common(self.baseline[name], now[name]) for name in both}
         return self._restore(saved, arrays, known, now, frozenset())
 
     def _restore(
@@ -310,14 +310,14 @@ class ScriptState:
             if name in now and now[name].content != node.content and node.kind != "array"
         }
         for name, each in saved.items():
-            node = node_from_json(each, arrays)
+            node = refill.node_from_json(each, arrays)
             if node.kind in holder.FIELDS and name in wanted:
                 node.content = wanted[name].content | node.content
             wanted[name] = node
         wanted = {name: _without(node, name, but) for name, node in wanted.items()}
         wanted = {name: node for name, node in wanted.items() if (name, None) not in but}
-        refill = Refill(self._library, self._modules, self._names, self.baseline, now)
-        return refill.all(wanted)
+        own = self._library, self._modules, self._names
+        return refill.Refill(*own, self.baseline, now).all(wanted)
 
     def look_at_input(self) -> dict[str, Node]:
         return self._walk(self._input).nodes

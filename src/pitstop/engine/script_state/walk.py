@@ -173,6 +173,8 @@ class Walk:
         if issubclass(kind, script_random.KINDS):
             return "generator"
         if collection := holder.kind_of(kind):
+            if reachable.has_slots(kind, self._modules):
+                self.unreadable[kind.__name__] = f"{kind.__name__} (a {collection} with slots)"
             return collection
         if self._library.is_table(kind):
             return "table"

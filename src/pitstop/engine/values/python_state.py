@@ -42,6 +42,8 @@ _FORMS: Mapping[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
 
 PLAIN_KINDS = frozenset(_FORMS)
 _BY_NAME = {kind.__name__: make for kind, (_, make) in _FORMS.items()}
+_NANS = {"numpy.nan": np.nan, "math.nan": math.nan}
+"""Collections find these by their identity, as they are equal to nothing."""
 _LONG_LIST = 64
 _AS_THEY_ARE = frozenset({type(None), bool, int, str})
 _ONLY_FLOATS = frozenset({float})
@@ -88,7 +90,7 @@ class Encoder:
         if kind in _AS_THEY_ARE:
             return value
         if kind is float:
-            return value if math.isfinite(value) else {"$float": repr(value)}
+            return value if math.isfinite(value) else {"$float": _name_of_float(value)}
         if kind is bytes:
             return {"$bytes": base64.b64encode(value).decode()}
         if kind is frozenset and not set_order.is_frozen_again(value):
@@ -135,6 +137,10 @@ class Encoder:
             for key, item in value.items()
         ]
         return {"$dict": pairs}
+
+
+def _name_of_float(value: float) -> str:
+    return next((name for name, each in _NANS.items() if each is value), repr(value))
 
 
 def _name_of(kind: type) -> str:
@@ -184,7 +190,7 @@ _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[A
 }
 _MADE: Marks = {
     **{mark: make for mark, _, make in _COLLECTIONS.values()},
-    "$float": float,
+    "$float": lambda name: _NANS.get(name) or float(name),
     "$bytes": base64.b64decode,
     "$scalar": lambda parts: _array(base64.b64decode(parts[1]), parts[0], ())[()],
     "$dict": dict,

@@ -240,7 +240,15 @@ def slots_of(value: Any) -> Iterator[Reference]:
 
 def _find_slots(kind: type) -> list[Reference]:
     own = (each for base in kind.__mro__ for each in vars(base).items())
-    return [(name, each) for name, each in own if isinstance(each, types.MemberDescriptorType)]
+    slots = [(name, each) for name, each in own if isinstance(each, types.MemberDescriptorType)]
+    return [each for each in slots if each[0] != "__dict__"]
+
+
+def has_slots(kind: type, modules: Mapping[str, Any]) -> bool:
+    """Whether it has some of a class of these modules."""
+    own = (base for base in kind.__mro__ if base.__module__ in modules)
+    kinds = (type(each) for base in own for each in vars(base).values())
+    return types.MemberDescriptorType in kinds
 
 
 def cells_of(function: types.FunctionType) -> dict[str, Any]:
