@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pitstop.diagnosis import exception
-from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.log.lines import split
 from pitstop.diagnosis.log.tracebacks import find
 from pitstop.events import ExceptionRaised
@@ -65,6 +65,16 @@ def test_bases_of_builtin_exceptions_are_known() -> None:
     found = _printed("Traceback (most recent call last):\nFileNotFoundError: a.csv\n")
     assert found is not None
     assert {"OSError", "Exception"} <= found.names
+
+
+def test_of_a_package_that_cannot_be_imported_the_original_error_is_told() -> None:
+    told = (
+        "\n\nIMPORTANT: PLEASE READ THIS\n\n  * The NumPy version is: 2\n\n"
+        "Original error was: libx.so: cannot open shared object file\n\n"
+    )
+    assert from_title("ImportError", told).title.endswith(
+        "Error: libx.so: cannot open shared object file"
+    )
 
 
 def test_a_cut_traceback_is_no_exception() -> None:

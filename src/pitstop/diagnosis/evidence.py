@@ -239,7 +239,7 @@ class Evidence(Frozen):
         left_in_order = self.state == "stopped" and self.last(events.TrainerStopped)
         was_cut = failed_by_itself and not chose_to_exit and not left_in_order
         may_be_it = was_cut and self.state != "completed"
-        return self._printed_exception() if may_be_it else None
+        return self.printed_exception if may_be_it else None
 
     def printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last line that holds this, unless the training went on after it."""
@@ -249,7 +249,8 @@ class Evidence(Frozen):
                 return None if self.log.went_on_after(line.number, line.group) else found
         return None
 
-    def _printed_exception(self) -> Raised | None:
+    @property
+    def printed_exception(self) -> Raised | None:
         headed = [each for each in self.log.tracebacks if each.headed]
         if not headed or self.log.went_on_after(headed[-1].last, headed[-1].group):
             return None

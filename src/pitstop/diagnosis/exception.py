@@ -28,7 +28,9 @@ _SAYS_WHERE = re.compile(
     r"|Traceback \(most recent|Node: |Caused by op|Exception encountered when calling)|    "
 )
 """Lines of an error of TensorFlow or Keras that tell where it was, not what."""
-_PASSED_ON = re.compile(r"^Exception encountered: (?P<said>.+)", re.MULTILINE)
+_PASSED_ON = re.compile(
+    r"^(?:Exception encountered|Original error was): (?P<said>.+)", re.MULTILINE
+)
 _BEFORE_IT = re.compile(
     r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
     r"with iterator: \S+: "

@@ -107,6 +107,27 @@ def test_a_line_of_a_new_form_below_the_loop(text: str, expected: str) -> None:
     assert cause(text) == expected
 
 
+STARTS = "Extracting a.gz\nExtracting b.gz\nname: TITAN\nTotal memory: 11.90GiB\n"
+EPOCHS = "".join(f"Epoch {n}/2\n60/60 [==] - 2s 27us/sample - loss: 2.3\n" for n in (1, 2))
+GLUED = " 9792/10000 [====>.] - ETA: 0s - loss: 33.9 - acc: 0.83[33.96930, 0.8358]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{STARTS}0.9192\n", "completed_normally"),
+        (f"{STARTS}0.9192\n0.9193\n", "unknown"),
+        (f"{STARTS}12\n", "unknown"),
+        (f"{FAILED}0.9192\n", "user_code_error"),
+        (f"{EPOCHS}{GLUED}", "completed_normally"),
+        (f"a\n{EPOCHS.partition('Epoch 2')[0]}{GLUED}", "unknown"),
+    ],
+    ids=["number", "numbers", "count", "error", "list", "list_in_an_epoch"],
+)
+def test_a_number_that_stands_alone_at_the_end_is_a_result(text: str, expected: str) -> None:
+    assert cause(text) == expected
+
+
 ONLY_BAR = "Train on 8 samples\n8/8 [=====] - 114s 17ms/sample - loss: 0.1\n"
 TRAININGS = "".join(
     f"{n}/4. {name}\n1/2 | loss: 0.3 | 1 s.\n2/2 | loss: 0.2 | 1 s.\nmean time=1.{n} s.\n"

@@ -228,6 +228,20 @@ def test_a_forced_stop_says_what_was_waited_for() -> None:
     assert "by force" not in str(saved.evidence)
 
 
+def test_what_was_printed_before_a_time_limit_without_a_step_is_told() -> None:
+    spawned = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 4, in <module>\n    p = mp.Pool(2)\n'
+        "RuntimeError: An attempt has been made to start a new process before the current process "
+        "has finished its bootstrapping phase.\n"
+    )
+    stop = stop_by_signal("SIGTERM", sender_command="timeout 60 pitstop run")
+    finding = finding_of(attempt_of(STARTED, stop, output=spawned, state="stopped"))
+    assert finding.cause == "time_limit"
+    assert any("bootstrapping" in item.text for item in finding.evidence)
+    assert "__main__" in finding.advice[0]
+
+
 def test_a_closed_terminal_gets_the_advice_for_it() -> None:
     evidence = stopped(stop_by_signal("SIGHUP"), *STOPPED_CLEANLY)
     assert any("tmux" in line for line in advice_of(evidence))

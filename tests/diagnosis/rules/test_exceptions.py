@@ -114,6 +114,18 @@ CASES: list[Case] = [
         "data_error",
     ),
     (
+        "a file of data that is opened for a model",
+        failed(
+            raised(
+                "OSError",
+                "Unable to synchronously open file (truncated file: eof = 20000)",
+                traceback=OPENED.format(call='train(model, h5py.File("train.h5"))'),
+            ),
+            exited(1),
+        ),
+        "data_error",
+    ),
+    (
         "a file of weights that the script opens itself",
         failed(
             raised(

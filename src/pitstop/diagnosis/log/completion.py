@@ -39,6 +39,8 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 _WHOLE_BAR = re.compile(r"\W*(?P<done>\d+)/(?P=done) [\[\u2501].*\d(?:m?s|us)/(?:step|sample)\b")
+RESULT = re.compile(r"(?:^|\d)\[-?\d[\d.e+-]*(?:, -?\d[\d.e+-]*)*\]$|^-?\d+\.\d+$")
+"""A number, or a list of them, that a program prints with no word of its own."""
 _MEASURES = re.compile(
     r"loss|acc|\bf1|score|error|auc|\biou|reward|\bm[sa]e\b|matrix", re.IGNORECASE
 )
@@ -74,7 +76,8 @@ def last_words(lines: Sequence[Line], progress: Sequence[LogProgress]) -> Line |
         return told[-1]
     if len(told) < _FEWEST_LINES or _goes_on(progress):
         return None
-    if _is_whole(told, progress):
+    results = [line for line in told if RESULT.search(line.text)]
+    if _is_whole(told, progress) or results == told[-1:]:
         return told[-1]
     began = _began_at(progress)
     forms = [_form(line.text) if line.number >= began else "" for line in told]

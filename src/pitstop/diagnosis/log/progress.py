@@ -52,6 +52,7 @@ _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 _TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:= ]\s*\d*\.\d", re.IGNORECASE)
 """What a loop of the script prints after `Epoch 3/3`, when that epoch is over."""
 _LAST_ONES = 3
+_RESULT_OF_BAR = re.compile(r"\d\[-?\d[\d., e+-]*\]$")
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 
@@ -142,6 +143,8 @@ def _of(line: Line) -> LogProgress | None:
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
+    # Keras 2 writes no line break behind the bar of `evaluate`, which the script prints then.
+    done = bar["total"] if bar and _RESULT_OF_BAR.search(text) else done
     count = epoch["epoch"] if epoch else next(filter(None, step.groups()), "") if step else ""
     return LogProgress(
         line.number,
@@ -149,7 +152,7 @@ def _of(line: Line) -> LogProgress | None:
         f"{epoch['epoch'] if epoch else ''}:{done}:{bar['total'] if bar else ''}",
         int(epoch["epoch"]) if epoch else None,
         int(epoch["epochs"]) if epoch and epoch["epochs"] else None,
-        int(bar["done"]) if bar else None,
+        int(done) if bar else None,
         int(bar["total"]) if bar else None,
         int(count) if count else None,
         is_nan,

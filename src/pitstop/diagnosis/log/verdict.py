@@ -10,6 +10,7 @@ from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import hints
 from pitstop.diagnosis.log.clues import ENDED_BY_ITSELF, LIKELY, Clue
+from pitstop.diagnosis.log.completion import RESULT
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.log.lines import quotations
 from pitstop.diagnosis.log.log import Log
@@ -133,7 +134,7 @@ def _quoted(ending: Ending) -> Clue | None:
     for lines in (told if len(told) <= _MOST_SENTENCES else [], titles):
         serious = [each for each in lines if not (each.is_warning or hints.is_ordinary(each.text))]
         said = quotations(serious, is_short=len(lines) <= hints.FEW_LINES)
-        found = choose(Ending(Log(tuple(said))))
+        found = choose(Ending(Log(tuple(each for each in said if not RESULT.search(each.text)))))
         if found:
             return replace(found, confidence=found.confidence * _SURVIVED_FACTOR)
     return None

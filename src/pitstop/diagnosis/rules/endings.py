@@ -11,6 +11,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.lines import last_lines
 from pitstop.diagnosis.rules import schedulers
 from pitstop.diagnosis.signatures.signals import SIGNALS
+from pitstop.diagnosis.signatures.tables import remedies
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import StopRequested
 from pitstop.record import Frozen
@@ -139,7 +140,9 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     advice = more or ((request.advice,) if request.advice else ())
     headline = _headline(evidence, request)
     if request.cause == "time_limit" and headline.endswith(_EARLY):
-        advice = (ADVICE["look_before_training"], *advice)
+        told = evidence.printed_exception
+        seen += [EvidenceItem("output", told.title)] if told else []
+        advice = (*(remedies(told) if told else ()), ADVICE["look_before_training"], *advice)
     return Finding(request.cause, confidence, headline, tuple(seen), advice)
 
 

@@ -237,6 +237,7 @@ _WRITES = re.compile(
     r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File|^Parent directory of "
     r"|\bSaveV2\b|^File \S+ cannot be opened"
 )
+_OPENED = re.compile(r"\bFile\(([^()]*)")
 _OF_WEIGHTS = re.compile(r"weight|model|checkpoint|ckpt", re.IGNORECASE)
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
@@ -293,11 +294,11 @@ def _may_be(row: Signature, raised: Raised) -> bool:
 
 def _opens_data(raised: Raised) -> bool:
     is_hdf5 = any("h5py/_hl/files" in frame.posix_path for frame in raised.frames)
-    is_seen = any(not frame.is_library for frame in raised.frames)
-    told = " ".join([raised.message, *(each.code for each in raised.frames if not each.is_library)])
+    own = [frame.code for frame in raised.frames if not frame.is_library][-1:]
+    told = " ".join([raised.message, *(_OPENED.findall("".join(own)) or own)])
     return (
         is_hdf5
-        and is_seen
+        and bool(own)
         and "restoring" not in places_of(raised)
         and not _OF_WEIGHTS.search(told)
     )
