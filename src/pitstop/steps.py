@@ -38,8 +38,10 @@ class StepRecord(NamedTuple):
 
 
 def digest(values: Mapping[str, float]) -> int:
-    parts = (name.encode() + _VALUE.pack(value) for name, value in values.items())
-    return zlib.crc32(b"".join(parts))
+    data = b""
+    for name, value in values.items():
+        data += name.encode() + _VALUE.pack(value)
+    return zlib.crc32(data)
 
 
 class StepTrace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -91,6 +92,12 @@ def process(
     source: str, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> Callable[[], types.ModuleType]:
     """What runs a script as another process would, and gives its module."""
+    # Threads that other tests have left are none of this process.
+    enumerate_all, others = threading.enumerate, {*threading.enumerate()}
+    others.discard(threading.main_thread())
+    monkeypatch.setattr(
+        threading, "enumerate", lambda: [each for each in enumerate_all() if each not in others]
+    )
     # Of `python -m pytest`, pytest is the program that runs.
     for name in reachable.user_modules().keys() - {"__main__"}:
         monkeypatch.delitem(sys.modules, name)
