@@ -55,6 +55,16 @@ def test_the_cause(tmp_path: Path, text: str, options: tuple[str, ...], cause: s
     assert found(tmp_path, text, *options)["cause"] == cause
 
 
+def test_a_log_of_a_pipe() -> None:
+    """As in `kubectl logs POD | pitstop diagnose -`."""
+    result = CliRunner().invoke(cli, ["diagnose", "-"], input=GPU_OOM)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("standard input: ")
+    assert "gpu_oom" in result.output
+    empty = CliRunner().invoke(cli, ["diagnose", "-", "--json"], input="")
+    assert json.loads(empty.output)["cause"] == "unknown"
+
+
 def test_a_real_import_error(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import a_module_that_nobody_has"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,6 +1,10 @@
 """`pitstop diagnose`."""
 
+import shutil
 import signal
+import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -35,7 +39,7 @@ def diagnose(
     signal_name: str | None,
     forms: OutputFormats,
 ) -> None:
-    """Explain why a training stopped, from its LOG alone.
+    """Explain why a training stopped, from its LOG alone; - is standard input.
 
     For trainings that did not run under Pitstop.  Lists what a log cannot show.
     Give the exit code or the signal if you know it: it helps a lot.
@@ -43,8 +47,13 @@ def diagnose(
     if exit_code is not None and signal_name is not None:
         raise click.UsageError("--exit-code and --signal cannot be used together.")
     code, name = ending_of(exit_code, signal_name or "")
-    found = report.why_log(log, exit_code=code, signal=name)
-    deliver(found, None, forms)
+    if str(log) != "-":
+        return deliver(report.why_log(log, exit_code=code, signal=name), None, forms)
+    with tempfile.NamedTemporaryFile(prefix="pitstop-") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        found = report.why_log(Path(file.name), exit_code=code, signal=name)
+    return deliver(replace(found, name="standard input"), None, forms)
 
 
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
