@@ -39,9 +39,10 @@ def diagnose(
     signal_name: str | None,
     forms: OutputFormats,
 ) -> None:
-    """Explain why a training stopped, from its LOG alone; - is standard input.
+    """Explain why a training stopped, from its LOG alone.
 
     For trainings that did not run under Pitstop.  Lists what a log cannot show.
+    The LOG - is standard input.
     Give the exit code or the signal if you know it: it helps a lot.
     """
     if exit_code is not None and signal_name is not None:
