@@ -67,6 +67,19 @@ def test_the_folder_of_another_user_that_is_closed_is_an_error_of_one_line(
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [("run", "--run-dir", "", "--", "true"), ("why", "")])
+def test_a_variable_of_the_shell_that_is_not_set_is_no_folder(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _main(*words) == 2
+    assert "is a variable of the shell not set?" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert _main("run", "--grace", "soon", "--", "true") == 2
     assert "examples: 30s" in capsys.readouterr().err

@@ -39,6 +39,8 @@ class PlaceType(_CompletedType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
         text = str(value)
+        if not text:
+            self.fail("the name is empty; is a variable of the shell not set?", param, ctx)
         return parse(text) if is_url(text) else Path(text)
 
 

@@ -36,6 +36,15 @@ def test_absent_program_and_one_that_is_no_program(tmp_path: Path) -> None:
         find_program([str(script)], "")
 
 
+def test_a_command_in_quotation_marks(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    with pytest.raises(CommandNotFound) as raised:
+        find_program(["tool train.py"], str(tmp_path))
+    assert "quotation marks" in raised.value.remedy
+
+
 def test_hook_comes_before_the_user_s_own_path() -> None:
     environment = instrumented_environment({"PYTHONPATH": "mine", "A": "1"}, "/socket")
     assert environment["PYTHONPATH"] == f"{hook_folder()}{os.pathsep}mine"

@@ -56,6 +56,8 @@ def find_program(command: Sequence[str], search_path: str | None = None) -> str:
         remedy = "`pitstop run --help-all` shows all options."
         raise CommandNotFound(f"Pitstop has no option {name}.", remedy)
     remedy = "Check its spelling, and that its environment is active (PATH)."
+    if " " in name and shutil.which(name.split()[0], path=search_path):
+        remedy = "Leave out the quotation marks around the command."
     raise CommandNotFound(f"There is no program {name!r}.", remedy)
 
 
