@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
@@ -81,6 +82,19 @@ def test_without_a_supervisor_there_is_no_session(tmp_path: Path) -> None:
 
 
 # -- restoring -------------------------------------------------------------------
+
+
+def test_a_script_that_runs_as_another_user_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def denied(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "connect", denied)
+    for _ in range(2):
+        with pytest.raises(PeerClosed):
+            Session.open(str(tmp_path / "socket"), VERSIONS)
+    assert capsys.readouterr().err.count("as another user than `pitstop run`") == 1
 
 
 def test_a_restore_point_is_fetched(make: MakeSupervisor) -> None:

@@ -1,5 +1,6 @@
 """The trainer's side of a run: the requests to it, and the state that it restores."""
 
+import functools
 import os
 import platform
 import sys
@@ -18,11 +19,20 @@ from pitstop.engine.snapshots.snapshots import Snapshots
 from pitstop.engine.trainings.identity import RestorePoint
 from pitstop.engine.trainings.present_identity import own_sources
 from pitstop.engine.trainings.trainings import Trainings
-from pitstop.errors import PeerFault, PitstopError, ProtocolMismatch
+from pitstop.errors import PeerClosed, PeerFault, PitstopError, ProtocolMismatch
 from pitstop.events import Event, Notice, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import Hello, ImageAnswer, RestoreRequest, Welcome
 from pitstop.link.wire import PROTOCOL, Connection
+from pitstop.plain_text import say
+
+
+@functools.cache
+def _tell_of_another_user() -> None:
+    say(
+        "The training runs as another user than `pitstop run`, and cannot be saved. "
+        "Start `pitstop run` as that user."
+    )
 
 
 class Session:
@@ -56,7 +66,12 @@ class Session:
         Raises `PeerClosed` where there is no supervisor any more, `ProtocolMismatch` where it
         refuses.
         """
-        connection = Connection.connect(socket_path)
+        try:
+            connection = Connection.connect(socket_path)
+        except PeerClosed as error:
+            if isinstance(error.__cause__, PermissionError):
+                _tell_of_another_user()
+            raise
         connection.send(Hello(PROTOCOL, os.getpid(), platform.python_version(), sys.argv))
         received = connection.receive()
         if not isinstance(received.message, Welcome):
