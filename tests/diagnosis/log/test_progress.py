@@ -65,6 +65,7 @@ def test_a_loop_of_the_script_that_tells_of_its_last_epoch(line: str, is_end: bo
         *("8/8 - loss: nan", "step 3 loss=NaN", "Epoch 1/3 loss: inf"),
         *("step: 100 total_loss: nan cls: nan", "iter 7/90 | lm loss: nan | lr 0.1"),
         "training loss(stage a): box: 1.2, total_loss: nan",
+        "discriminator loss at step 0: nan",
     ],
 )
 def test_a_loss_that_is_no_number(text: str) -> None:

@@ -38,7 +38,7 @@ _NO_PROGRESS = re.compile(
 )
 _NAN = re.compile(
     r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
-    r"[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan"
+    r"[\"']?(?: at [\w ]{1,20})?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan"
     # losses that go by other names
     r"|^(?!.*loss)(?:.*\b\w+[=:] ?-?nan\b){2}",
     re.IGNORECASE,
@@ -46,7 +46,7 @@ _NAN = re.compile(
 _METRICS = re.compile(r"(?:[\w)][\"']?[:=] ?-?(?:\d|nan|inf).*){2}", re.IGNORECASE)
 _ALONE = re.compile(r"^\W*[\w/]*loss[\"']?: -?nan\W*$")
 """The loss of a dictionary that is printed with one entry a line."""
-_FINITE = re.compile(r"\bloss\b[\"']?\s*[:=]\s*\d", re.IGNORECASE)
+_FINITE = re.compile(r"\bloss\b[\"']?(?: at [\w ]{1,20})?\s*[:=]\s*\d", re.IGNORECASE)
 _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 """What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
 _TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:= ]\s*\d*\.\d", re.IGNORECASE)
