@@ -181,6 +181,20 @@ def test_another_training_is_not_answered(make: MakeAttempt) -> None:
     assert not [event for event in events if isinstance(event, Restored)]
 
 
+def test_another_training_of_a_member_is_refused(make: MakeAttempt) -> None:
+    """The other members continue from the saved state: together they would train on two."""
+    first = make()
+    first.train(INPUTS[:3])
+    second = make(first.save())
+    second.session.snapshots.lockstep.agreed = True
+    second.weights.assign([3.0, 2.0])
+    with pytest.raises(Refused):
+        second.step(INPUTS[0])
+    notice = only(second.events(), Notice)
+    assert notice.code == "resume_refused"
+    assert "other members continue" in notice.message
+
+
 def test_a_changed_training_is_refused(make: MakeAttempt) -> None:
     first = make()
     first.train(INPUTS[:3])

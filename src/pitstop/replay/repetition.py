@@ -37,6 +37,10 @@ _REMEDY = (
 _ANOTHER = (
     "this loop is not the saved one: {}; it starts from its beginning, and the saved state is kept"
 )
+_ONE_OF_OTHERS = (
+    "The other members continue from the saved state, but the loop of this one is not the saved "
+    "one: {}."
+)
 _CHANGED = "The script or its command changed: {}."
 _READS = "the script reads {}, which an earlier attempt wrote"
 _OTHER_LOOKS = (
@@ -82,9 +86,14 @@ class Repetition:
         described = self._saved.state["replay"]["identity"]
         before = LoopIdentity.from_json(described, self._saved.tensors)
         found = loop_identity.match(before, self.loop.identity)
+        session = self.loop.session
+        if found.another and read.other:
+            return OWN_RESUME.format(read.other)
+        if found.another and session.snapshots.lockstep.agreed and not session.settings.force:
+            raise self._refused(_ONE_OF_OTHERS.format(found.another))
         if found.another:
-            return OWN_RESUME.format(read.other) if read.other else _ANOTHER.format(found.another)
-        if found.changed and not self.loop.session.settings.force:
+            return _ANOTHER.format(found.another)
+        if found.changed and not session.settings.force:
             raise self._refused(_CHANGED.format(found.changed))
         reads = _READS.format(read.other) if read.other else ""
         loop, drawn = self.loop, self._saved.state["replay"].get("generators", {})

@@ -149,7 +149,7 @@ def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> N
     attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
     [notice, _] = attempt.restoring.agreed_on_nothing("nobody answers")
     assert isinstance(notice, Notice)
-    assert (notice.code, notice.message) == ("resume_refused", "nobody answers")
+    assert (notice.code, notice.message) == ("resume_refused", "nobody answers.")
     welcome = body_of(attempt.trainer.receive())
     assert (welcome["gang"], welcome["refusal"]) == ("", "nobody answers")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,8 +124,12 @@ def test_failed_run_names_the_code_and_the_next_command() -> None:
 
 def test_refused_resume_is_no_failure_of_the_script() -> None:
     attempt_state = AttemptState(checkpoint_step=26, checkpoint="26", resume_refused=True)
-    [line] = final_lines(State.FAILED, 2, attempt_state, _RUN)
-    assert line == f"the run was not resumed; saved at step 26 as before (`pitstop why {_RUN}`)."
+    released = MemberReleased("worker 0", "failed", 2, "it failed with exit code 2")
+    for each in (attempt_state, replace(attempt_state, released=released)):
+        [line] = final_lines(State.FAILED, 2, each, _RUN)
+        assert (
+            line == f"the run was not resumed; saved at step 26 as before (`pitstop why {_RUN}`)."
+        )
 
 
 def test_reason_is_only_needed_where_a_resume_is_not_exact() -> None:

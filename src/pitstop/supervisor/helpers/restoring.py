@@ -182,7 +182,7 @@ class Restoring:
         if self._refusal and (self.points or self._is_refused):
             slot.terms = replace(slot.terms, refusal=self._refusal)
             # Here, not where the trainer hears of it: another end may come before that.
-            yield Notice("resume_refused", self._refusal, _AGREE)
+            yield Notice("resume_refused", f"{self._refusal}.", _AGREE)
         if self.points:
             name, info = self.points[-1]
             in_fit = bool(info.identity) and not info.milestone

@@ -119,6 +119,8 @@ def final_lines(
     saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
         return (f"failed {after}; {saved}; running it again would fail the same way ({why}).",)
+    if state is State.FAILED and attempt_state.resume_refused:
+        return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     released = attempt_state.released
     if state is State.STOPPED and released and attempt_state.ends_as_released:
         return (f"ended {after} because {released.leader} has ended.",)
@@ -135,8 +137,6 @@ def final_lines(
         saved, again = "its chief saves the training", "run all members again to resume"
     if state is State.STOPPED:
         return (f"stopped {after}; {saved}; {again} (details: `pitstop why {run_dir}`).",)
-    if attempt_state.resume_refused:
-        return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     how = f"with exit code {exit_code}" if exit_code else "though its command returned 0"
     return (
         f"{after} the script failed {how}; {saved}.",
