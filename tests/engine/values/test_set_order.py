@@ -84,11 +84,22 @@ def test_a_set_that_is_too_large_to_be_read_comes_in_its_order() -> None:
     assert list(other) == list(large)
 
 
-def test_a_frozen_set() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        frozenset,
+        lambda items: frozenset(set(items)),
+        lambda items: frozenset(items) | {1, 2},
+        lambda items: frozenset(items) - {*items[::10]},
+    ],
+    ids=["grown", "at_once", "united", "without_some"],
+)
+def test_a_frozen_set(change: Callable[[list[Any]], frozenset[Any]]) -> None:
     draw = random.Random(5)
-    items = frozenset([draw.randrange(1 << 50) for _ in range(60)])
-    assert list(frozenset(set_order.frozen_items_of(items))) == list(items)
-    assert set_order.is_frozen_again(items)
+    for count in (3, 20, 60, 90):
+        items = change([draw.randrange(1 << 50) for _ in range(count)])
+        assert set_order.is_frozen_again(items)
+        assert list(set_order.frozen(set_order.items_of(items))) == list(items)
 
 
 def test_an_order_that_no_history_has_is_told() -> None:

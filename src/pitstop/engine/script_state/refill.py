@@ -64,17 +64,10 @@ def node_from_json(saved: Any, arrays: Arrays) -> Node:
 
 def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
     if node.kind in holder.COLLECTIONS:
-        return holder.can_be_made(node.form) and not lacks_items(node)
+        return holder.can_be_made(node.form)
     if node.kind == "object":
         return _class_of(node, modules) is not None
     return node.kind == "generator" or (node.kind == "array" and node.form == _ARRAY)
-
-
-def lacks_items(node: Node) -> bool:
-    """Whether it is a collection with an item that is not saved."""
-    is_of_items = isinstance(node.content, list) and node.kind in holder.COLLECTIONS
-    found = map(opaque_in, node.content) if is_of_items else ()
-    return any(each is not None and not each.is_of_graph for each in found)
 
 
 def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
@@ -134,7 +127,8 @@ class Refill:
         known = self._now.get(name) or self._baseline.get(name)
         if known is not None and _can_become(self._live.get(name), known, node):
             return True
-        if name in self._baseline or not can_be_made(node, self._modules):
+        is_made = can_be_made(node, self._modules) and not _lacks_items(node)
+        if name in self._baseline or not is_made:
             return False
         # A reference to it may mean another object with the same name.
         self._has_made = True
@@ -238,6 +232,13 @@ class Refill:
         if frozen.name not in self._live:
             raise ValueError(f"with {frozen.name}, which no longer exists")
         return self._live[frozen.name]
+
+
+def _lacks_items(node: Node) -> bool:
+    """Whether it is a collection with an item that is not saved."""
+    is_of_items = isinstance(node.content, list) and node.kind in holder.COLLECTIONS
+    found = map(opaque_in, node.content) if is_of_items else ()
+    return any(each is not None and not each.is_of_graph for each in found)
 
 
 def _present(value: Any, now: Node | None) -> dict[Any, tuple[Any, Any]]:

@@ -35,7 +35,7 @@ _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
 _FILES = ("_io.", "tensorflow.python.platform.gfile.")
-_WHOLE = ("object", "function", "class")  # all of their fields are seen by each walk
+_WHOLE = ("object", "function", "class", "module")  # all of their fields are seen by each walk
 
 Part = tuple[str, str | None]  # a node, or one field of it
 
@@ -245,10 +245,7 @@ class ScriptState:
         is_there = name in self.baseline or name in self._whole or node.kind in _MADE_BY_SCRIPT
         if not is_there and not refill.can_be_made(node, self._modules):
             # A function in a function of the script: what holds it tells whether it matters.
-            is_told = refill.lacks_items(node) or (
-                node.kind in holder.FIELDS and node.kind != "object"
-            )
-            if not is_told:
+            if node.kind not in holder.FIELDS or node.kind == "object":
                 yield f"{name} ({node.form})"
             return
         try:

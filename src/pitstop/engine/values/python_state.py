@@ -173,7 +173,7 @@ def _dtype_of(name: str) -> np.dtype[Any] | None:
 _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     tuple: ("$tuple", list, tuple),
     set: ("$set", lambda items: sorted(items, key=repr), set),
-    frozenset: ("$frozenset", set_order.frozen_items_of, frozenset),
+    frozenset: ("$frozenset", set_order.items_of, set_order.frozen),
     deque: (
         "$deque",
         lambda value: [*value, value.maxlen],

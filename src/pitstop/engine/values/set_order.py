@@ -43,9 +43,9 @@ class _Table(ctypes.Structure):
     )
 
 
-def items_of(value: set[Any]) -> list[Any]:
+def items_of(value: set[Any] | frozenset[Any]) -> list[Any]:
     """The layout, and the items in their order; sorted where they have another in each process."""
-    items = list(set.__iter__(value))
+    items = list(_iterated(value))
     return [layout_of(value), *items] if has_order(items) else [(), *sorted(items, key=repr)]
 
 
@@ -100,15 +100,22 @@ def _build(value: set[Any], layout: Layout, items: list[Any]) -> None:
     set.clear(value)
     if layout_of(value)[1:] != (cursor,):
         _move_cursor(value, cursor)
-    removed = [~slot + size * _BEYOND for slot in used if slot < 0]
-    held = dict(zip((slot for slot in used if slot >= 0), items, strict=True))
-    entries = removed + _in_order(held, {~slot for slot in used if slot < 0}, size)
+    removed = [slot + size * _BEYOND for slot in _removed(used)]
+    entries = removed + _in_order(_held(used, items), _removed(used), size)
     if size > _LEAST_SLOTS:
         _enlarge(value, size, entries[: size // _GROWTH])
     for each in entries:
         set.add(value, each)
     for each in removed:
         set.discard(value, each)
+
+
+def _held(used: list[int], items: list[Any]) -> dict[int, Any]:
+    return dict(zip((slot for slot in used if slot >= 0), items, strict=True))
+
+
+def _removed(used: list[int]) -> set[int]:
+    return {~slot for slot in used if slot < 0}
 
 
 def _enlarge(value: set[Any], size: int, entries: list[Any]) -> None:
@@ -137,24 +144,36 @@ def _move_cursor(value: set[Any], cursor: int) -> None:
     set.clear(value)
 
 
-def frozen_items_of(value: frozenset[Any]) -> list[Any]:
-    """In an order in which they can be added, so that they get the slots that they have."""
-    items = list(value)
-    if not has_order(items):
-        return sorted(items, key=repr)
-    size, _, *slots = layout_of(value) or (0, 0)
-    return _in_order(dict(zip(slots, items, strict=True)), set(), size) if slots else items
+def frozen(contents: list[Any]) -> frozenset[Any]:
+    """One with what `items_of` told, if it can be made."""
+    layout, *items = contents
+    if not layout:
+        return frozenset(items)
+    size, _, *used = layout
+    removed = [slot + size * _BEYOND for slot in _removed(used)]
+    entries = removed + _in_order(_held(used, items), _removed(used), size)
+    # A table grows by steps while items are added one by one, and once for those of a dictionary.
+    grown, at_once = frozenset(entries), frozenset(dict.fromkeys(entries))
+    found = at_once if layout_of(at_once)[:1] == (size,) else grown
+    return found.difference(removed) if removed else found
 
 
 def is_frozen_again(value: frozenset[Any]) -> bool:
     items = list(value)
-    return not has_order(items) or _is(frozenset(frozen_items_of(value)), items)
+    if not has_order(items):
+        return True
+    found = frozen(items_of(value))
+    return _is(found, items) and layout_of(found) == layout_of(value)
 
 
 def _is(value: set[Any] | frozenset[Any], items: list[Any]) -> bool:
+    pairs = zip(_iterated(value), items, strict=False)
+    return len(value) == len(items) and all(one is other or one == other for one, other in pairs)
+
+
+def _iterated(value: set[Any] | frozenset[Any]) -> Iterator[Any]:
     # A class of the script may have its own.
-    found = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
-    return all(one is other or bool(one == other) for one, other in zip(found, items, strict=True))
+    return set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
 
 
 def _in_order(held: Mapping[int, Any], used: set[int], size: int) -> list[Any]:
