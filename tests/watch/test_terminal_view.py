@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pitstop.watch.terminal_view import TerminalView
+from pitstop.watch.terminal_view import TerminalView, watch
 from tests.watch.made_run import held, make_run
 
 _HOSTILE = "\x1b]0;title\x07\x1b[31m[bold]x[/bold]"
@@ -66,3 +66,10 @@ def test_a_run_that_nobody_supervises_answers_a_key(root: Path) -> None:
 
 def test_where_nothing_is_it_says_so(tmp_path: Path) -> None:
     assert "There is no run under" in screen(TerminalView(tmp_path), 200, 24)[0]
+
+
+def test_in_a_pipe_no_line_ends_in_blanks(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch(root)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert not [line for line in lines if line != line.rstrip()]

@@ -243,7 +243,9 @@ def watch(root: Path) -> None:
     console = Console(highlight=False)
     view = TerminalView(root)
     if not (console.is_terminal and sys.stdin.isatty()):
-        console.print(view.draw(console))
+        with console.capture() as shown:
+            console.print(view.draw(console))
+        console.out(*map(str.rstrip, shown.get().splitlines()), sep="\n", highlight=False)
         return
     with (
         _keys() as fd,
