@@ -280,6 +280,9 @@ def test_a_sigterm_that_the_script_sent_to_itself_is_nobody_elses() -> None:
     finding = finding_of(failed(call, killed("SIGTERM")))
     assert finding.cause == "preempted_or_terminated"
     assert finding.summary.startswith("The script sent SIGTERM")
+    assert "pitstop.request_stop" in finding.advice[0]
+    assert "scheduler" not in " ".join(finding.advice)  # nobody else has to be found
+    assert "who sent the signal" not in finding.missing
 
 
 def test_validation_data_that_ends_is_told_from_training_data() -> None:

@@ -274,11 +274,13 @@ def trainer_signalled(evidence: Evidence) -> Finding | None:
     sent = SIGNALS.get(evidence.signal)
     if sent is None or not sent.asks_to_end or sent.cause == "time_limit" or evidence.stop:
         return None
-    sender = "The script" if evidence.signalled_itself else "Somebody"
-    text = f"{sender} sent {evidence.signal} to the training process itself, not to Pitstop."
+    seen = (evidence.ended_by_signal, *schedulers.job_items(evidence))
+    if evidence.signalled_itself:
+        text = f"The script sent {evidence.signal} to its own process."
+        return Finding(sent.cause, 0.85, text, seen, (ADVICE["stop_from_script"],))
+    text = f"Somebody sent {evidence.signal} to the training process itself, not to Pitstop."
     own = (sent.advice_when_sent,) if sent.advice_when_sent else ()
     advice = (ADVICE["signal_pitstop"], *(_ask_scheduler(evidence) or own))
-    seen = (evidence.ended_by_signal, *schedulers.job_items(evidence))
     return Finding(sent.cause, 0.85, text, seen, advice, ("who sent the signal",))
 
 
