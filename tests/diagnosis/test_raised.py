@@ -98,3 +98,13 @@ def test_modules_are_dropped_from_reported_names() -> None:
     assert found.name == "Bad"
     assert {"Bad", "Base", "OSError"} <= found.names
     assert not found.printed
+
+
+def test_the_title_tells_what_was_raised_in_a_traced_function() -> None:
+    message = (
+        'in user code:\n\n    File "/app/train.py", line 16, in fn  *\n'
+        "        generator = tf.random.Generator.from_seed(1)\n\n"
+        "    ValueError: Creating variables in `dataset_fn` is not allowed.\n"
+    )
+    title = exception.from_title("ValueError", message).title
+    assert title == "ValueError: Creating variables in `dataset_fn` is not allowed."

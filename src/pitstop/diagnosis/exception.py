@@ -31,6 +31,8 @@ _SAYS_WHERE = re.compile(
 _PASSED_ON = re.compile(
     r"^(?:Exception encountered|Original error was): (?P<said>.+)", re.MULTILINE
 )
+_IN_USER_CODE = re.compile(r"(?ms)\Ain user code:\n.*^ {4}[\w.]+: (?P<said>[^\n]+)")
+"""The frames of a function that TensorFlow has traced, and what was raised in the last of them."""
 _BEFORE_IT = re.compile(
     r"^(?:\{\{function_node \S+\}\} |Error in user-defined function passed to \S+ transformation "
     r"with iterator: \S+: "
@@ -155,7 +157,7 @@ def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
 
 
 def said_in(message: str) -> str:
-    inner = _PASSED_ON.search(message)
+    inner = _PASSED_ON.search(message) or _IN_USER_CODE.search(message)
     first, *others = [inner["said"]] if inner else telling_lines(message) or [""]
     first = _BEFORE_IT.sub("", first.strip())
     # "Errors while loading:" announces what the next line tells.
