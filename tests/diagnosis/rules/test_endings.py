@@ -276,6 +276,11 @@ def test_a_loss_that_grew_is_told_of_a_completed_run(last: float, is_told: bool)
     assert any("learning rate" in line for line in finding.advice) is is_told
 
 
+def test_a_training_that_an_earlier_attempt_had_finished_is_told() -> None:
+    restored = completed(FitRestored(0, 100, 5, 0.1), ScriptEnded(100), exited(0))
+    assert "finished in an earlier attempt: 100 steps" in finding_of(restored).summary
+
+
 def test_what_a_thread_prints_when_a_stop_closes_its_session_did_not_end_it() -> None:
     output = (
         "Exception in thread QueueRunnerThread:\nTraceback (most recent call last):\n"

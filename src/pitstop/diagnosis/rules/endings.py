@@ -55,6 +55,9 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     ended_well = EvidenceItem("journal", "the attempt ended as completed")
     exit_status = EvidenceItem("exit status", "exit code 0") if evidence.exit else ended_well
     started, ended = evidence.last(events.FitStarted), evidence.last(events.FitEnded)
+    restored = evidence.last(events.FitRestored)
+    if restored is not None and ended is None:
+        return tell("fit_restored", [exit_status], steps=phrases.steps(restored.step))
     if started is None or ended is None:
         return tell("ended_without_fit", [exit_status])
     steps = phrases.steps(ended.step)

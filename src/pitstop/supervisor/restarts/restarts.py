@@ -167,6 +167,11 @@ class Restarts:
                 return 0.0
         if not self._policy.most:
             return None
+        if found.released is not None and found.released.outcome == "failed":
+            # It would wait for the leader without end.
+            reason = f"{found.released.leader} has failed for good"
+            record(events.RestartRefused(cause, reason))
+            return None
         failure = _failure(cause, step, entries)
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
