@@ -88,7 +88,7 @@ test-notebooks:  ## Test with JupyterLab, nbconvert and papermill, in a virtual 
 notebooks: $(READY)  ## Kill the kernels of generated notebooks, 200 times (half an hour)
 	$(BIN)/python -m tests.integration.notebooks 0 30
 
-compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/
+compat:  ## Test with Keras 3.10 to 3.14 and TensorFlow 2.18 to 2.21, each in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/compat.sh
 
 clean:  ## Remove caches and demo output; keeps .venv and runs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests Pitstop with other versions of Keras, each in a virtual environment of its own under .compat/:
-# the adapters' unit tests, and a few runs that are killed and stopped.
+# Tests Pitstop with other versions of Keras and TensorFlow, each in a virtual environment of its own
+# under .compat/: the adapters' unit tests, and a few runs that are killed and stopped.
 #
 #     tools/compat.sh [VERSION...]
 #
@@ -11,12 +11,12 @@ cd "$(dirname "$0")/.."
 # Keras, and the TensorFlow that pip allows beside it: 2.21 asks for Keras 3.12 or later.
 declare -A tensorflow=(
     [3.10.0]=2.20.0
-    [3.11.3]=2.20.0
-    [3.12.4]=2.21.0
+    [3.11.3]=2.19.1
+    [3.12.4]=2.18.1
     [3.13.2]=2.21.0
     [3.14.1]=2.21.0
 )
-declare -A tf_keras=([2.20.0]=2.20.1 [2.21.0]=2.21.0)
+declare -A tf_keras=([2.18.1]=2.18.0 [2.19.1]=2.19.0 [2.20.0]=2.20.1 [2.21.0]=2.21.0)
 chains="steps-per-execution or two-fits-of-one-sequence"
 
 make_venv() {

@@ -63,7 +63,7 @@ _SOURCES: tuple[common_private.Source, ...] = (
 
 def check() -> None:
     version = f"{importlib.import_module(KERAS_2).__version__} ({KERAS_2})"
-    supported = "tf_keras 2.20 or 2.21"
+    supported = "tf_keras 2.18 to 2.21"
     common_private.check(Model, CallbackList, _METHODS, _SOURCES, version, supported)
 
 

@@ -34,7 +34,7 @@ from pitstop.tensorflow.pipelines import drawn_inputs
 from pitstop.tensorflow.traced_ops import OpKind
 
 PER_REPLICA = distributed.PerReplica  # what `Strategy.run` returns: the value of each replica
-_OLDEST = (2, 20)
+_OLDEST = (2, 18)
 FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
 _Run = Callable[[], Any]
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
@@ -75,7 +75,7 @@ def check() -> None:
     if tuple(int(part) for part in tf.__version__.split(".")[:2]) < _OLDEST:
         raise UnsupportedVersion(
             f"TensorFlow {tf.__version__} is too old for exact resume.",
-            "Use TensorFlow 2.20 or later, or continue without snapshots.",
+            "Use TensorFlow 2.18 or later, or continue without snapshots.",
         )
     for owner, name in _NEEDED:
         if not hasattr(owner, name):
