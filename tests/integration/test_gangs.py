@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +38,7 @@ PORTS = (7201, 7202)
 SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"
 PATIENT = {"PITSTOP_CLUSTER_LINGER": "120"}
 """A worker on a busy machine has time to end after its leader."""
+FROZEN_SECONDS = 12.0
 STEPS = "240"
 ENDS_LATE = """
 import atexit, os, runpy, time
@@ -281,6 +283,29 @@ def test_a_supervisor_that_is_frozen_is_lost(
     codes, digests = ended(gang.start())
     assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
     assert len(set(gang.steps_of(Restored))) == 1
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("restarts", [True, False])
+def test_workers_that_were_suspended_together_go_on_from_one_state(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str, *, restarts: bool
+) -> None:
+    """Without a word before, as when their container is frozen; TensorFlow bears some seconds."""
+    gang = Gang.of(tmp_path, network, STEPS, "0.1")
+    started = gang.start_until_saved(*(("--restarts", "2") if restarts else ()))
+    trees = [psutil.Process(int(run.status()["supervisor_pid"])) for run in gang.runs]
+    frozen = [each for tree in trees for each in (tree, *tree.children(recursive=True))]
+    for each in frozen:
+        each.suspend()
+    time.sleep(FROZEN_SECONDS)
+    for each in frozen:
+        each.resume()
+    codes, digests = ended(started)
+    if not restarts:
+        assert (codes, digests) == ([EXIT_STOPPED] * 2, [])
+        assert {run.why()["cause"] for run in gang.runs} == {"worker_lost"}
+        codes, digests = ended(gang.start())
+    assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
 
 
 @pytest.mark.torture

@@ -156,6 +156,13 @@ def test_a_suspended_training_that_is_gone_is_not_to_be_continued() -> None:
     assert "continue it" not in " ".join(finding.advice)
 
 
+def test_a_server_that_was_suspended_is_no_training() -> None:
+    frozen = replace(ENDED, phase="server", step=0, place="process 9 was suspended")
+    summary = finding_of(failed(frozen, killed())).summary
+    assert summary.startswith("This server did nothing for")
+    assert summary.endswith("process 9 was suspended.")
+
+
 def test_who_waits_for_a_program_is_told_to_read_its_output() -> None:
     waits = replace(
         ENDED, doing="callback", threads=["thread 9 (python): S, waits for a child process"]

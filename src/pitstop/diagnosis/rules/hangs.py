@@ -28,7 +28,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     repeats = evidence.last(ThreadFailed) or _workers_killed(evidence)
     more = () if stalled.action == "restart" or repeats else (ADVICE["restart_on_hang"],)
     return tell(
-        "stood_still",
+        "server_stood_still" if stalled.phase == "server" else "stood_still",
         (*_seen(stalled), *_workers_killed(evidence), *evidence.failed_threads),
         confidence=_confidence(evidence, stalled),
         advice=(*_advice(evidence, _doing(evidence, stalled)), *more),
