@@ -37,19 +37,20 @@ _PLAIN_OBJECTS = (
     collections.UserList,
     threading.local,
     logging.LoggerAdapter,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+    weakref.WeakSet,
     ProcessSettings,
 )
 # A list on a layer is one of Keras' own, which a plain one can stand for.
 _MADE_PLAIN = (
     *("builtins", "collections", "array", "queue", "threading", "ctypes", "_ctypes"),
-    *("weakref", "_weakrefset"),
     *("keras.", "tf_keras.", "tensorflow."),
 )
 _SHARED_VALUES = "multiprocessing.sharedctypes"  # imported by those who have such values
 _MEMORY: Any = ctypes.c_double.__mro__[-2]
 """What all numbers, arrays, structures and pointers of `ctypes` are."""
-_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
-COLLECTIONS: Mapping[str, type | tuple[type, ...]] = {
+COLLECTIONS: Mapping[str, type] = {
     "list": list,
     "dict": dict,
     "set": set,
@@ -59,7 +60,6 @@ COLLECTIONS: Mapping[str, type | tuple[type, ...]] = {
     "memory": _MEMORY,
     "queue": queue.Queue,
     "flag": threading.Event,
-    "weak": _WEAK,
 }
 _BETWEEN_THREADS = (queue.Queue, threading.Event)
 FIELDS = ("object", "library", "function", "class", "module", "context")
@@ -68,9 +68,7 @@ _FACTORIES: Mapping[str, Any] = {
     each.__name__: each
     for each in (int, float, bool, str, bytes, tuple, list, dict, set, deque, collections.Counter)
 }
-_SPECIAL: Mapping[str, Any] = {
-    each.__name__: each for each in (list, dict, set, bytearray, OrderedDict, collections.Counter)
-} | {each.__name__: each for each in _WEAK}
+_SPECIAL: Mapping[str, type] = {"OrderedDict": OrderedDict, "Counter": collections.Counter}
 
 
 def kind_of(kind: type) -> str:
@@ -123,8 +121,6 @@ def items_of(value: Any) -> list[Any]:
         return list(value.queue)
     if isinstance(value, threading.Event):
         return [value.is_set()]
-    if isinstance(value, _WEAK):
-        return list(value if isinstance(value, weakref.WeakSet) else value.items())
     is_buffer = isinstance(value, bytearray | array.array | _MEMORY)
     return bytes(value) if is_buffer else list.copy(value)  # type: ignore[return-value]
 
@@ -132,8 +128,8 @@ def items_of(value: Any) -> list[Any]:
 def refill(value: Any, items: Any) -> None:
     if isinstance(value, list):
         list.__setitem__(value, slice(None), items)
-    elif isinstance(value, (dict, *_WEAK)):
-        base: Any = next(each for each in (OrderedDict, dict, *_WEAK) if isinstance(value, each))
+    elif isinstance(value, dict):
+        base = OrderedDict if isinstance(value, OrderedDict) else dict
         base.clear(value)
         base.update(value, items)
     elif isinstance(value, set):
@@ -190,7 +186,7 @@ def make(kind: str, form: str) -> Any:
         return deque(maxlen=int(detail) if detail else None)
     if name == "numbers":
         return array.array(detail)
-    return (_SPECIAL.get(name) or COLLECTIONS[kind])()  # type: ignore[operator]
+    return _SPECIAL.get(name, COLLECTIONS[kind])()
 
 
 def fields_of(value: Any) -> dict[str, Any]:
