@@ -126,7 +126,7 @@ class _Autoload:
             why = f"{type(problem).__name__}: {problem}".splitlines()[0]
             told = " and ".join(f"{name} {version}" for name, version in known.items())
             message = f"Pitstop cannot work in this process, which has {told} ({why})."
-            remedy = "Use Keras 3.10 or later and TensorFlow 2.18 or later, or continue without snapshots."
+            remedy = "Use Keras 3.10 and TensorFlow 2.18 or later, or continue without snapshots."
             self._give_up(known, UnsupportedVersion(message, remedy))
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
