@@ -79,12 +79,13 @@ _RESTORED = {
     "one value among many": """
         import numpy
         items, pairs = [0] * 10_000, {(each, "a"): 0.5 for each in range(10_000)}
-        array = numpy.zeros(400_000, order="F")
+        array, every_second = numpy.zeros(400_000), numpy.zeros(800_000)[::2]
         def act(value):
             items[5001] += value
             pairs[5001, "a"] += value
             array[123_457] += value
-            return items[5001], pairs[5001, "a"], array[123_457]
+            every_second[123_457] += value
+            return items[5001], pairs[5001, "a"], array[123_457], every_second[123_457]
     """,
     "a module that the script has made": """
         import types

@@ -51,7 +51,6 @@ _STREAMS = ("_bz2", "_lzma", "zlib")
 _VALUES = (int, float, str, bytes, list, dict, set)
 _ITEMS = (str, bytes, int, float, tuple)
 _MANY = (list, dict, set)
-_HASHED = (np.number, np.bool_)
 _CALLING = type(iter(int, 1))
 _PLAIN = (bool, int, float, str)
 _UNTOLD = ("queue_ref", "dynamic_size")  # attributes of queues, and of arrays of tensors
@@ -355,10 +354,13 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
 def _sum_of(array: np.ndarray[Any, Any]) -> int:
     """It changes with any one element; 0 for a mapped file, which would be read as a whole."""
     is_mapped = any(isinstance(each, np.memmap | mmap.mmap) for each in (array, array.base))
-    if is_mapped or array.nbytes > _SUMMED_BYTES or not array.flags.forc:
+    if is_mapped or array.nbytes > _SUMMED_BYTES:
         return 0
-    values = array.reshape(-1, order="A").view(np.uint8)
-    return int(values[: values.size // 8 * 8].view(np.uint64).sum())
+    if array.flags.forc:
+        values = array.reshape(-1, order="A").view(np.uint8)
+        return int(values[: values.size // 8 * 8].view(np.uint64).sum())
+    is_of_word = array.itemsize in (1, 2, 4, 8)
+    return int(array.view(f"u{array.itemsize}").sum(dtype=np.uint64)) if is_of_word else 0
 
 
 def of_many(items: list[Any]) -> str:
@@ -372,10 +374,9 @@ def of_many(items: list[Any]) -> str:
 def _are_values(items: list[Any]) -> bool:
     """Whether the hash of each item, and of those in tuples, tells its value."""
     kinds = set(map(type, items))
-    if not all(each in BARE or issubclass(each, _HASHED) or each is tuple for each in kinds):
-        return False
+    is_told = all(e in {*BARE, tuple} or issubclass(e, np.number | np.bool_) for e in kinds)
     inner = itertools.chain.from_iterable(each for each in items if type(each) is tuple)
-    return tuple not in kinds or _are_values(list(inner))
+    return is_told and (tuple not in kinds or _are_values(list(inner)))
 
 
 def of_code(function: types.FunctionType) -> str:
