@@ -6,7 +6,14 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, Finding, diagnose
 from pitstop.diagnosis.engine import rank
-from pitstop.events import CheckpointFailed, CheckpointsSought, FitStarted, ResumeChosen
+from pitstop.events import (
+    CheckpointFailed,
+    CheckpointsSought,
+    FitStarted,
+    GangFormed,
+    GangSaved,
+    ResumeChosen,
+)
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,
@@ -83,6 +90,14 @@ def test_what_to_do_ends_with_the_step_to_go_on_from() -> None:
         "Run the same command again: it resumes after step 40 (repeating 7 steps)."
     )
     assert advice_of(failed(raised("ValueError"), exited(1)))[-1].startswith("After that, run")
+
+
+@pytest.mark.parametrize(("step", "is_common"), [(30, False), (40, True)])
+def test_a_member_resumes_where_all_have_saved(step: int, *, is_common: bool) -> None:
+    formed, saved = GangFormed("a-2", "worker 0", 2, "", ""), GangSaved("a-2", step, f"{step:08}")
+    [*_, last] = advice_of(failed(formed, saved, killed()))
+    assert last.startswith("Run the same command again: it resumes after step 40")
+    assert last.endswith("or earlier if another member has not saved that step.") != is_common
 
 
 def test_without_a_checkpoint_it_starts_anew() -> None:

@@ -123,6 +123,9 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return () if is_told else (ADVICE["start_over"].format(saved=saved),)
     lost = at.step - saved if at else 0
     again = f" (repeating {phrases.steps(lost)})" if lost > 0 else ""
+    common = evidence.last(events.GangSaved)
+    if evidence.last(events.GangFormed) and (common is None or common.step < saved):
+        again += ", or earlier if another member has not saved that step"
     level = evidence.last(events.LevelKnown)
     doubt = f"; not exactly: {level.reason}" if level and level.level == "not_exact" else ""
     return (f"{start} the same command again: it resumes after step {saved:,}{again}{doubt}.",)
