@@ -8,7 +8,8 @@ slot marked.  `pop` goes on at a cursor.  Python tells none of this: the memory 
 import ctypes
 import functools
 import os
-from array import array
+import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 from pathlib import PurePath
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+_LAST_KNOWN = (3, 13)  # version of CPython
 _LINEAR_PROBES = 9  # LINEAR_PROBES of CPython 3.11 to 3.13, as are the next two
 _PERTURB_SHIFT = 5
 _HASH_MASK = (1 << 64) - 1
@@ -35,12 +37,8 @@ Empty where nothing depends on it, or where it cannot be read.
 """
 
 
-class _Table(ctypes.Structure):
-    """What follows the header of an object in `PySetObject`."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_ssize_t) for name in ("fill", "used", "mask", "slots", "hash", "cursor")
-    )
+_TABLE = struct.Struct("nnnPnn")
+"""What follows the header of an object in `PySetObject`: fill, used, mask, table, hash, finger."""
 
 
 def items_of(value: set[Any] | frozenset[Any]) -> list[Any]:
@@ -64,17 +62,22 @@ def layout_of(value: set[Any] | frozenset[Any]) -> Layout:
 
 
 def _read(value: set[Any] | frozenset[Any]) -> Layout:
-    table = _Table.from_address(id(value) + object.__basicsize__)
-    if not 0 <= table.mask < _MOST_SLOTS:
+    data = ctypes.string_at(id(value) + object.__basicsize__, _TABLE.size)
+    _, _, mask, address, _, cursor = _TABLE.unpack(data)
+    if not 0 <= mask < _MOST_SLOTS:
         return ()
-    words = array("q", ctypes.string_at(table.slots, 16 * (table.mask + 1)))
-    used = (slot for slot, item in enumerate(words[::2]) if item)
-    marked = (slot if words[2 * slot + 1] != _OF_REMOVED else ~slot for slot in used)
-    return (table.mask + 1, table.cursor, *marked)
+    slots = np.frombuffer(ctypes.string_at(address, 16 * (mask + 1)), np.int64)
+    items, hashes = slots[::2], slots[1::2]
+    used = items.nonzero()[0]
+    marked = np.where(hashes[used] == _OF_REMOVED, ~used, used).tolist()
+    return (mask + 1, cursor, *marked)
 
 
 @functools.cache
 def _is_readable() -> bool:
+    # Elsewhere the memory may have another form, and its addresses mean nothing.
+    if sys.implementation.name != "cpython" or sys.version_info[:2] > _LAST_KNOWN:
+        return False
     sample = {0, 1, 2}
     sample.discard(1)
     return _read(sample) == (8, 0, 0, ~1, 2) and sample.pop() == 0 and _read(sample)[1] == 1
