@@ -160,3 +160,22 @@ def test_variables_that_the_code_reads_are_named(run: Any, monkeypatch: pytest.M
         now = _reached(script, script.Rule())[1]
         assert ("SCALE" in now) == is_told
         assert now != before
+
+
+def test_a_look_at_a_mapping_of_the_script_calls_none_of_its_methods(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = """
+import collections
+class Table(collections.UserDict):
+    reads = 0
+    def __getitem__(self, key):
+        Table.reads += 1
+        return super().__getitem__(key)
+class Rule:
+    def __init__(self):
+        self.table = Table(limit=3)
+"""
+    script: Any = process(source, monkeypatch, tmp_path)()
+    digest_of_reached([script.Rule()])
+    assert script.Table.reads == 0

@@ -115,7 +115,8 @@ class _Walk:
 
     def reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
         try:
-            members = list(value.values()) if isinstance(value, Mapping) else value
+            # By the methods of the builtin: those of the script may count, or load what is missing.
+            members = list(dict.values(value)) if isinstance(value, dict) else value
             if not isinstance(members, list | tuple | types.ModuleType):
                 self.reach(name, members)
         except Exception as error:  # noqa: BLE001  objects of the script may do anything
