@@ -53,7 +53,10 @@ def test_a_draw_is_told_with_its_place(tmp_path: Path, code: str) -> None:
 _MAKE = """
 import numpy.random
 from pitstop.inject import streams
+OUTSIDE.leave()
 streams.seed_numpy()
+OUTSIDE.begin(lambda reason: print("told", reason))
+OUTSIDE.begin_steps()
 own = type("Own", (), dict())()
 own.seed, seed, none = 3, 4, None
 def make():
