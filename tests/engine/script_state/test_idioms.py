@@ -67,6 +67,26 @@ _RESTORED = {
             log.extra["n"] += value
             return log.extra["n"]
     """,
+    "collections that count what is done with them": """
+        import collections
+        class Table(dict):
+            done = []
+            def __iter__(self): self.done.append("iter"); return super().__iter__()
+            def __getitem__(self, key): self.done.append("get"); return super().__getitem__(key)
+            def values(self): self.done.append("values"); return super().values()
+            def items(self): self.done.append("items"); return super().items()
+        class Items(list):
+            def __iter__(self): Table.done.append("iter"); return super().__iter__()
+            def __getitem__(self, key): Table.done.append("get"); return super().__getitem__(key)
+        class Last(collections.deque):
+            def __init__(self, *items): Table.done.append("made"); super().__init__(*items)
+        table, items, last = Table(a=0), Items(), Last()
+        def act(value):
+            dict.__setitem__(table, "a", value)
+            items.append(value)
+            last.append(value)
+            return list(Table.done), len(items), sum(last)
+    """,
     "a number that is none as a key": """
         import math
         import numpy

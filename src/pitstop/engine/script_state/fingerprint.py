@@ -129,8 +129,10 @@ def _of_settings(value: Any) -> str:
 def is_of_graph(value: Any, most_depth: int = 3) -> bool:
     """Whether it consists of tensors of a graph, which have no values."""
     if issubclass(type(value), list | tuple | dict):
-        items = value.values() if isinstance(value, dict) else value
-        return bool(value) and most_depth > 0 and all(is_of_graph(e, most_depth - 1) for e in items)
+        base: Any = next(each for each in (dict, list, tuple) if issubclass(type(value), each))
+        items = dict.values(value) if base is dict else base.__iter__(value)
+        is_inside = base.__len__(value) and most_depth
+        return bool(is_inside) and all(is_of_graph(each, most_depth - 1) for each in items)
     # A module that a library loads late raises on any name: its class is asked first.
     is_tensor = _package(value) in _FRAMEWORKS and hasattr(type(value), "graph")
     if not is_tensor or hasattr(type(value), "synchronization"):
@@ -353,8 +355,7 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
 
 def _sum_of(array: np.ndarray[Any, Any]) -> int:
     """It changes with any one element; 0 for a mapped file, which would be read as a whole."""
-    is_mapped = any(isinstance(each, np.memmap | mmap.mmap) for each in (array, array.base))
-    if is_mapped or array.nbytes > _SUMMED_BYTES:
+    if isinstance(array.base, np.memmap | mmap.mmap) or array.nbytes > _SUMMED_BYTES:
         return 0
     if array.flags.forc:
         values = array.reshape(-1, order="A").view(np.uint8)

@@ -112,11 +112,11 @@ def is_plain_object(kind: type) -> bool:
 def items_of(value: Any) -> list[Any]:
     """The items of a collection, pairs of a dictionary; of a set, its layout before them."""
     if isinstance(value, dict):
-        return list(dict.copy(value).items())
+        return list(dict.items(value))
     if isinstance(value, set):
         return set_order.items_of(value)
     if isinstance(value, deque):
-        return list(deque.copy(value))
+        return list(deque.__iter__(value))
     if isinstance(value, queue.Queue):
         return list(value.queue)
     if isinstance(value, threading.Event):

@@ -3,11 +3,13 @@
 import functools
 import hashlib
 import inspect
+import itertools
 import os
 import re
 import sys
 import types
 from collections.abc import Collection, Iterable, Mapping
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +118,18 @@ class _Walk:
     def reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
         try:
             # By the methods of the builtin: those of the script may count, or load what is missing.
-            members = list(dict.values(value)) if isinstance(value, dict) else value
+            is_dict = issubclass(type(value), dict)  # or a wrapper of TensorFlow around one
+            values = dict.values if is_dict else methodcaller("values")
+            members = list(values(value)) if isinstance(value, dict) else value
             if not isinstance(members, list | tuple | types.ModuleType):
                 self.reach(name, members)
         except Exception as error:  # noqa: BLE001  objects of the script may do anything
             self._add(name, type(error).__name__)
             return
         if isinstance(members, list | tuple) and depth > 0:
-            for each in members[:_MOST_MEMBERS]:
+            kinds = (each for each in (list, tuple) if issubclass(type(members), each))
+            base: Any = next(kinds, type(members))
+            for each in itertools.islice(base.__iter__(members), _MOST_MEMBERS):
                 self.reach_members(name, each, depth - 1)
 
     def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:

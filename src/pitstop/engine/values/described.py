@@ -14,7 +14,7 @@ import os
 import re
 import time
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ _MOST_CHARACTERS = 120
 _MOST_ITEMS = 1000
 _MOST_CHECKED = 64
 _PATH = re.compile(r"[/\\]|\d{6}|\d\d[-_.:]\d\d|\.\w{1,12}$")
+_BUILTIN = (dict, list, tuple, set, frozenset)
 _MAPPINGS = (dict, types.MappingProxyType)  # those of libraries may read files, or raise
 _CLOCKS = (time.time, time.monotonic, time.perf_counter)
 _STARTUP_SECONDS = 60.0
@@ -50,18 +51,26 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, np.ndarray | np.generic):
         return not value.dtype.hasobject
     if isinstance(value, _MAPPINGS):
-        pairs = _spread(value.items(), _MOST_CHECKED)
+        pairs = _spread(_items_of(value), _MOST_CHECKED)
         return all(is_plain(each) for pair in pairs for each in pair)
     if isinstance(value, list | tuple | set | frozenset):
-        return all(map(is_plain, _spread(value, _MOST_CHECKED)))
+        return all(map(is_plain, _spread(_items_of(value), _MOST_CHECKED)))
     return value is None or isinstance(
         value, bool | int | float | complex | str | bytes | enum.Enum
     )
 
 
-def _spread(items: Iterable[Any], most: int) -> list[Any]:
+def _items_of(value: Any) -> list[Any]:
+    """Of a builtin collection; pairs of a mapping.  It calls no method of a class of the script."""
+    # By type: a wrapper of TensorFlow says that it is what it holds.
+    base: Any = next((each for each in _BUILTIN if issubclass(type(value), each)), None)
+    if base is not None:
+        return list(dict.items(value) if base is dict else base.__iter__(value))
+    return list(value.items() if isinstance(value, _MAPPINGS) else value)
+
+
+def _spread(found: list[Any], most: int) -> list[Any]:
     """All items, or `most` of them, from the first to the last."""
-    found = list(items)
     if len(found) <= most:
         return found
     return [found[place] for place in np.linspace(0, len(found) - 1, most).astype(np.int64)]
@@ -128,9 +137,9 @@ class _Description:
 
     def _of_object(self, value: Any, depth: int) -> str:
         if isinstance(value, (*_MAPPINGS, set, frozenset, list, tuple)):
-            items = value.items() if isinstance(value, _MAPPINGS) else value
+            items = _items_of(value)
             few = _spread(items, self._most_items)
-            size = "" if len(few) == len(value) else f"{len(value)}: "
+            size = "" if len(few) == len(items) else f"{len(items)}: "
             return size + self._of_items(value, few, depth)
         if isinstance(value, type):
             return value.__qualname__

@@ -321,7 +321,7 @@ _FOLLOWED: Mapping[type, _Follow] = {
         name, [each.parent, *each.filters, *each.handlers, *_filters(each.handlers)]
     ),
     dict: lambda name, each: _members(
-        f"{name}.", dict.copy(each) if dict.__len__(each) <= _MOST_ITEMS else {}
+        f"{name}.", dict(dict.items(each)) if dict.__len__(each) <= _MOST_ITEMS else {}
     ),
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
 }
