@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import faulthandler
-import threading
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,20 +48,22 @@ def test_our_own_calls_are_not_the_users() -> None:
     assert stack.users_frame is None
 
 
+_DUMPS = """
+import faulthandler, threading
+release = threading.Event()
+thread = threading.Thread(target=release.wait)
+def dump():
+    faulthandler.dump_traceback(1, all_threads=True)
+thread.start(); dump(); release.set()
+"""
+
+
 def test_what_this_python_writes_is_understood(tmp_path: Path) -> None:
-    release = threading.Event()
-    thread = threading.Thread(target=release.wait)
-    thread.start()
-    try:
-        with (tmp_path / "dump").open("w+") as file:
-            faulthandler.dump_traceback(file, all_threads=True)
-            file.seek(0)
-            stacks = parse(file.read())
-    finally:
-        release.set()
-        thread.join()
-    assert stacks[0].has(__file__.rpartition("/")[2], "test_what_this_python_writes_is_understood")
-    assert any(stack.has("threading.py", "wait") for stack in stacks[1:])
+    # In a process of its own: Python writes the stacks of 100 threads at most.
+    (script := tmp_path / "script.py").write_text(_DUMPS)
+    main, other = parse(subprocess.check_output([sys.executable, script], text=True))
+    assert main.has("script.py", "dump")
+    assert other.has("threading.py", "wait")
 
 
 def test_nothing_is_no_stack() -> None:
