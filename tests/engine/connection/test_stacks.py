@@ -92,3 +92,22 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
     with process:
         assert answered == "False"
     assert process.returncode == 0
+
+
+_MANY = """
+import sys, threading
+from pitstop.engine.connection import stacks
+stacks.answer_in(sys.argv[1])
+over = threading.Event()
+for _ in range(120): threading.Thread(target=over.wait, daemon=True).start()
+def train(): stacks.tell()
+train()
+"""
+
+
+def test_the_main_thread_is_there_beside_more_threads_than_python_writes(tmp_path: Path) -> None:
+    file = tmp_path / "stacks.txt"
+    subprocess.run([sys.executable, "-c", _MANY, file], env=environment(), check=True)
+    first, *others = parse(file.read_text())
+    assert [first.has("<string>", name) for name in ("train", "<module>")] == [True, True]
+    assert len(others) == 100

@@ -9,15 +9,35 @@ import contextlib
 import faulthandler
 import os
 import signal
+import sys
+import threading
+import types
 
 from pitstop.link.settings import STACKS_SIGNAL
+
+_MOST_THREADS = 100
+"""How many `faulthandler` writes, the youngest first (Python/traceback.c)."""
 
 _fds: list[int] = []  # of the file that stacks are appended to, at most one
 
 
 def tell() -> None:
+    frames = sys._current_frames()
+    main = threading.main_thread().ident
     for fd in _fds:
         faulthandler.dump_traceback(file=fd, all_threads=True)
+        if len(frames) > _MOST_THREADS and main in frames:
+            os.write(fd, _stack(main, frames[main]).encode())
+
+
+def _stack(thread: int, frame: types.FrameType | None) -> str:
+    """The stack of a thread as `faulthandler` writes it."""
+    lines = [f"\nThread 0x{thread:016x} (most recent call first):\n"]
+    while frame is not None:
+        code = frame.f_code
+        lines.append(f'  File "{code.co_filename}", line {frame.f_lineno} in {code.co_name}\n')
+        frame = frame.f_back
+    return "".join(lines)
 
 
 def answer_in(path: str | os.PathLike[str]) -> bool:
