@@ -28,12 +28,12 @@ _SHORTER = "the script has shortened or renamed {}, to which an earlier attempt 
 
 
 class AppendedFile:
-    """What this process appends stands after the first `earlier_bytes` of the file."""
+    """A file to which this process appends, after the first `earlier_bytes` bytes."""
 
     def __init__(self, begun_bytes: int, earlier_bytes: int, header: bytes) -> None:
         self.header = header  # its first line
         self.earlier_bytes = earlier_bytes  # with what earlier attempts have appended
-        # Up to there this process has appended the same; at first its size before the run.
+        # Up to here, this process has appended the same bytes; at first, the size before the run.
         self.repeated_bytes = begun_bytes
 
     @property
@@ -122,7 +122,7 @@ class AppendedFiles:
     # -- what is there twice -------------------------------------------------------
 
     def settle(self) -> str:
-        """Removes what the script has appended again; why that cannot be told, else empty."""
+        """Removes what the script has appended again; returns why it could not, else empty."""
         others = (each for each in self._begun if each not in self._files)
         grown = [each for each in others if file_access.size_bytes(each) > self._sizes[each]]
         found = [*map(self._settle, self._files), *map(_APPENDED_AGAIN.format, grown)]
@@ -142,7 +142,7 @@ class AppendedFiles:
         return {path: file_access.size_bytes(path) for path in self._files}
 
     def go_on(self, sizes: Mapping[str, int]) -> str:
-        """Sets the files to these sizes, where the script goes on; why one cannot be, or empty."""
+        """Sets files to the sizes at which the script continues; returns why not, else empty."""
         reasons = []
         for path, size_bytes in sizes.items():
             if path in self._begun and path not in self._files:
@@ -154,7 +154,7 @@ class AppendedFiles:
         return "; ".join(filter(None, reasons))
 
     def put_back(self, path: str) -> None:
-        """Other code has made the file what it was at the saved state."""
+        """Notes that other code has restored the content of a file."""
         if path in self._files:
             self._files[path].end()
 
@@ -165,7 +165,7 @@ class AppendedFiles:
         return _APPENDED_AGAIN.format(path)
 
     def _remove_repeated(self, path: str) -> bool:
-        """Whether what was appended repeats an earlier attempt, or cannot do so."""
+        """Removes what repeats an earlier attempt; False if the script appended something else."""
         file = self._files[path]
         again = b"" if file.is_over else self._again(path, file)
         if not again:
@@ -198,9 +198,9 @@ APPENDED = AppendedFiles()  # of this process
 
 
 def same(earlier: bytes, again: bytes, header: bytes = b"") -> tuple[int, int]:
-    """How many bytes an earlier attempt appended that how many of `again` repeat; or 0.
+    """How many bytes of `earlier` are repeated, and by how many bytes of `again`; else 0 and 0.
 
-    The two numbers differ only where a clock has put more digits into one of two lines. `header`:
+    The two numbers differ only if a clock has put more digits into one of two lines. `header`:
     the first line of the file.
     """
     common = min(len(earlier), len(again))

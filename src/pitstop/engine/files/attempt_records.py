@@ -1,4 +1,4 @@
-"""What is recorded of files in the folder of an attempt, and known of earlier attempts."""
+"""The records of files that each attempt writes into its folder, and later attempts read."""
 
 from pathlib import Path
 

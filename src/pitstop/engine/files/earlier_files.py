@@ -49,19 +49,19 @@ class ReadBack(NamedTuple):
 
     @property
     def own_resume(self) -> str:
-        """That the script has restored weights of an earlier attempt by itself, if it has."""
+        """Why Pitstop does not resume: the script has restored weights by itself; else empty."""
         return OWN_RESUME.format(self.weights) if self.weights else ""
 
 
 class BegunAnew(NamedTuple):
     """A file of an earlier attempt that this one has emptied, replaced or removed."""
 
-    changed_seconds: float  # when it was changed last before
+    changed_seconds: float  # when it was changed last, before that
     content: str  # a digest of what was in it
 
 
 class EarlierFiles:
-    """Is told of files that are opened: before a training, and in one that is restored."""
+    """Notes the files that are opened before a training, and in a restored training."""
 
     def __init__(self) -> None:
         self.looks = FileLooks(self._looked_at, self._looked_for)
@@ -78,7 +78,7 @@ class EarlierFiles:
         self._contents: dict[str, bytes] = {}  # see `content`
         self._began_seconds = math.inf  # see `watch`; so is the next
         self._since_seconds = math.inf
-        self._doubt: _Doubt | None = None  # who is told of the first of such files
+        self._doubt: _Doubt | None = None  # called for the first such file
 
     def _hook(self) -> None:
         subscribe(("open", "sqlite3.connect"), self._on_event)
@@ -262,7 +262,7 @@ class EarlierFiles:
     def put_back_removed(self, since_seconds: float, until_seconds: float = math.inf) -> None:
         """Makes files again that the training had written then, and the script has removed.
 
-        Of weights also those of later: a script that loads them fails without, and is told with.
+        Also weights that were written later: without them, a script that loads them would fail.
         """
         for path, anew in list(self._begun_anew.items()):
             content = self._contents.get(path)
@@ -289,7 +289,7 @@ class EarlierFiles:
         self.note(path)
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
-        """What of it was written since an earlier attempt began to train; ends the listening."""
+        """Files that the script has read and an earlier training wrote; ends the listening."""
         self._listening = False
         if self._doubt is None:
             self.looks.end()
@@ -306,7 +306,7 @@ class EarlierFiles:
     def looked_ahead(
         self, attempt_dir: Path, since_seconds: float, until_seconds: float
     ) -> list[str]:
-        """The same of files that the script has found to be there, and has not written itself."""
+        """The same for files that the script has looked for and found, and not written itself."""
         own = self._continued.keys() | self._begun_anew.keys()
         looked = {path: self._looked[path] for path in self._looked if path not in own}
         return file_access.written_within(looked, attempt_dir, since_seconds, until_seconds)
@@ -314,9 +314,9 @@ class EarlierFiles:
     # -- in a restored training --------------------------------------------------------------
 
     def watch(self, since_seconds: float, doubt: _Doubt, began_seconds: float = math.inf) -> None:
-        """Tells the first file that is opened and was changed since then; renames are taken back.
+        """Reports the first file that is opened and was changed since then; undoes renames.
 
-        What was written since the run began to train, and begun anew, is told too.
+        Also a file that was written since the run began to train, and that the script has emptied.
         """
         self._since_seconds, self._doubt = since_seconds, doubt
         self._began_seconds = began_seconds
@@ -373,7 +373,7 @@ class EarlierFiles:
                 self._looked_at(path, file_access.changed_seconds(path))
 
     def is_left(self, path: str, since_seconds: float) -> bool:
-        """Whether an earlier attempt has changed a file last, and that since then."""
+        """Whether an earlier attempt was the last to change a file, and did so since then."""
         return since_seconds <= file_access.changed_seconds(path) < self._started_seconds
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""Files as they are opened: by whom; and files that are read and written without being heard."""
+"""Who opens a file; and how Pitstop reads and writes files, which its own audit hooks ignore."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,7 @@ def read(path: str, most_bytes: int, offset_bytes: int = 0) -> tuple[bytes, int]
 
 
 def size_bytes(path: str) -> int:
-    """0 for what is not there."""
+    """The size of a file; 0 if there is none."""
     try:
         return Path(path).stat().st_size
     except (OSError, ValueError):
@@ -78,7 +78,7 @@ def database_changed(path: str) -> float:
 def written_within(
     files: Mapping[str, float], attempt_dir: Path, since_seconds: float, until_seconds: float
 ) -> list[str]:
-    """Those that were changed then, of paths outside of the run's folder."""
+    """The `files` (when each was changed) of that time that are outside of the run's folder."""
     run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
     return [
         path
@@ -88,14 +88,14 @@ def written_within(
 
 
 def digest_of(path: str) -> str:
-    """Of its size and its first 64 KiB; empty for what is no file, or cannot be read."""
+    """A digest of the size and the first 64 KiB; empty if it is no file, or cannot be read."""
     content, size_bytes = read(path, _MOST_DIGESTED_BYTES)
     digest = hashlib.blake2b(content, digest_size=12).hexdigest()
     return f"{size_bytes} {digest}" if size_bytes >= 0 else ""
 
 
 def working_folder() -> str:
-    """Empty if it was removed, such as a temporary one."""
+    """The working directory; empty if it was removed, such as a temporary one."""
     with contextlib.suppress(OSError):
         return os.getcwd()  # noqa: PTH109
     return ""
@@ -109,7 +109,7 @@ def is_code(path: str) -> bool:
 
 
 def is_of_project(path: str) -> bool:
-    """Below the working directory, without `..`, and no code."""
+    """Whether a path is below the working directory, without `..`, and no code."""
     here = working_folder()
     is_below = bool(here) and path.startswith(os.path.join(here, ""))  # noqa: PTH118
     return is_below and os.path.normpath(path) == path and not is_code(path)

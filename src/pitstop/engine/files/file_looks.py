@@ -125,7 +125,7 @@ _LOOKS: dict[str, tuple[Callable[..., Iterable[Any]], Callable[..., str]]] = {
     "subprocess.Popen": (_named, lambda *_: ""),
     "os.system": (lambda command: _named(None, [command]), lambda _: ""),
 }
-"""Audit events, the files that are looked at then, and a pattern for those that are looked for."""
+"""For each audit event, the files that are looked at, and the pattern that is searched for."""
 
 
 def _is_look(frame: types.FrameType) -> bool:

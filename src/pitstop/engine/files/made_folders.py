@@ -26,9 +26,9 @@ _CHANCE = re.compile(
     r"|\d{8}[-_T]?\d{4,6}(?!\d)|\d{9,}|\d{2,4}(?:[-_.:T ]\d{2}){2,}"
     r"|(?=\d*[a-f])[0-9a-f]{6,}"
 )
-"""Of a name: what `tempfile` draws; a UUID; a date and a time, or seconds; a part of a digest.
+"""Parts of a name that differ each time: from `tempfile`, a UUID, a time, or a part of a digest.
 
-A short number is none: `trial-1` and `trial-2` are two things.
+A short number is no such part: `trial-1` and `trial-2` are two things.
 """
 
 
@@ -75,7 +75,7 @@ class MadeFolders:
     def _on_event(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, _mode, folder_fd = arguments
         if frame is not None and frame.f_globals is globals():
-            # `made_again`, which was asked by another.
+            # The frame of `made_again`: the one that called it counts.
             frame = frame.f_back
         if isinstance(path, str) and folder_fd == -1 and script_frame(frame):
             self._note(Path(path).absolute())
@@ -95,7 +95,7 @@ MADE = MadeFolders()  # of this process
 
 
 def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
-    """Where the script asks by itself, be it by the standard library; None where others do."""
+    """The frame of the script that asks, also through the standard library; None for others."""
     while frame is not None:
         file = frame.f_code.co_filename
         if is_own_file(file):
@@ -112,7 +112,7 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
 
 
 def is_moved(now: Any, before: Any) -> bool:
-    """Whether two texts are one path but for time or chance; the folder of `before` is there."""
+    """Whether two paths differ in time or chance only, and the folder of `before` exists."""
     return (
         isinstance(now, str)
         and isinstance(before, str)
@@ -124,7 +124,7 @@ def is_moved(now: Any, before: Any) -> bool:
 
 
 def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
-    """Pairs of folders alike but for time or chance, the one of before first, in order.  Pure."""
+    """Pairs of an old and a new folder that differ in time or chance only, in order.  Pure."""
     old_paths, new_paths = list(map(Path, before)), list(map(Path, now))
     alike: dict[tuple[Path, str], list[Path]] = {}
     for new in new_paths:

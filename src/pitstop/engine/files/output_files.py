@@ -20,7 +20,7 @@ _MEMORY_SHARE = 1 / 8  # of what is free
 
 
 class OutputFiles:
-    """Those of the training that runs; after a restore, those that were given back."""
+    """The files that the running training has written; after a restore, those put back."""
 
     def __init__(self) -> None:
         self._written: dict[str, None] = {}
@@ -55,9 +55,9 @@ class OutputFiles:
     def give_back(
         self, contents: Mapping[str, bytes], changed_seconds: float, named: Iterable[str]
     ) -> list[Path]:
-        """Makes the files what they were when a training ended; which of them it has touched.
+        """Restores files as they were when a training ended; returns those that it has written.
 
-        Only those below the working directory, and those that callbacks have `named`.
+        Only files below the working directory, and those that callbacks have `named`.
         """
         allowed, opened = set(_weights(named)), file_access.opened()
         return [
@@ -86,9 +86,9 @@ class OutputFiles:
         return False
 
     def begin(self, named: Iterable[str], *, continues: bool) -> list[Path]:
-        """A training runs: what it had written itself is there again, if it `continues`.
+        """Puts back the files that were put aside if their training `continues`, or removes them.
 
-        Else it writes that anew.
+        Returns the paths of those that had been put aside.
         """
         self._written.clear()
         found = []
@@ -108,7 +108,7 @@ OUTPUTS = OutputFiles()  # of this process
 
 
 def _aside(path: str) -> Path:
-    """Outside of its folder, which the script may rename or remove."""
+    """Where a file is put aside: outside of its folder, which the script may rename or remove."""
     folder = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118
     relative = path.removeprefix(folder)
     return Path((path if relative == path else folder + relative.replace(os.sep, ".")) + ASIDE)

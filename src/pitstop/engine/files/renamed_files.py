@@ -1,4 +1,4 @@
-"""Files that the script renames, links and dates: a resume takes back what is done again."""
+"""Files that the script renames, links and dates: a resume undoes what the script will do again."""
 
 import contextlib
 import json
@@ -73,7 +73,7 @@ class RenamedFiles:
 
     def _renames(self, path: str, target: str) -> None:
         if (path, target) in self._renamed:
-            # Where nothing was taken back, since it is elsewhere.
+            # A rename outside of the project, which was not taken back.
             _rename_back(target, path, math.inf)
         link, replaced = _target(path), _target(target)
         if link or replaced:
@@ -94,12 +94,12 @@ class RenamedFiles:
                 file.write(json.dumps(act) + "\n")
 
     def take_back(self, since_seconds: float, *, of_training: bool = True) -> None:
-        """What earlier attempts have done since then; renames perhaps only between trainings."""
+        """Undoes what earlier attempts did since then; renames in a training if `of_training`."""
         self._since_seconds = since_seconds
         self._take_back(self._earlier, of_training)
 
     def take_back_own(self) -> None:
-        """What this attempt has done since then: callbacks that were called once more."""
+        """Undoes what this attempt did since then, in callbacks that were called once more."""
         self._take_back(self._own, of_training=True)
 
     def _take_back(self, acts: list[Act], of_training: bool) -> None:
@@ -140,7 +140,7 @@ class RenamedFiles:
             self._note("link", path, now, wanted, is_set=True)
 
     def is_lost(self, path: str) -> bool:
-        """Whether another file has taken its place after the restored state."""
+        """Whether another file has taken the place of this one after the restored state."""
         return bool(self._lost) and os.path.abspath(path) in self._lost  # noqa: PTH100
 
     def writes(self, path: str) -> None:
@@ -173,7 +173,7 @@ def _target(path: str) -> str:
 
 
 def _link(path: str, target: str) -> None:
-    # Of links that lead elsewhere, a hostile run could make much.
+    # The record of a hostile run could lead a link anywhere.
     there = os.path.join(os.path.dirname(path), target)  # noqa: PTH118, PTH120
     if not all(map(file_access.is_of_project, (path, os.path.normpath(there)))) and target:
         raise ValueError(f"{path} leads elsewhere")

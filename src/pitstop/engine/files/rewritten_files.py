@@ -61,7 +61,7 @@ class RewrittenFiles:
         }
 
     def keep(self, contents: Mapping[str, bytes]) -> set[str]:
-        """Takes these from a checkpoint, until the script opens them; which it has opened by now.
+        """Keeps contents until the script opens the files; returns those it has written by now.
 
         A path that is not below the working directory, or is code, is left alone.
         """
@@ -71,7 +71,7 @@ class RewrittenFiles:
         return self._named & self._kept.keys()
 
     def put_back(self, path: str) -> bool:
-        """Gives a file that the script opens, or looks at, its content; whether it has it."""
+        """Restores the content of a file that the script opens or looks at; False if it did not."""
         path = os.path.abspath(path)  # noqa: PTH100
         content = self._kept.pop(path, None)
         if content is None or os.path.realpath(path) in file_access.opened():

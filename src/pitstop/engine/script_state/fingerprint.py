@@ -1,4 +1,4 @@
-"""Fingerprints of what a checkpoint does not carry, to notice that it changed.
+"""Fingerprints of values that a checkpoint does not hold: they change when the value changes.
 
 Nothing is ever unpickled: what pickle writes is only hashed.
 """
@@ -60,7 +60,7 @@ _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
 class _Enough(Exception):
-    """So much has been hashed that the rest is left out."""
+    """Enough has been hashed: the rest is left out."""
 
 
 class _Sink:
@@ -79,7 +79,7 @@ class _Sink:
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
         if issubclass(type(value), types.FunctionType | type):
-            # A lambda has no name by which pickle would find it; what it remembers may change.
+            # pickle cannot find a lambda by name; the values that it closes over may change.
             cells = reachable.cells_of(value) if isinstance(value, types.FunctionType) else {}
             held = [each for each in cells.values() if isinstance(each, _VALUES)]
             told = [of_many(items_of(each)) if isinstance(each, _MANY) else each for each in held]
@@ -89,7 +89,7 @@ class _Pickler(pickle.Pickler):
 
 
 def fingerprint(value: Any) -> str | None:
-    """Changes when the value does; None where that cannot be told."""
+    """A text that changes when the value changes; None if no change can be noticed."""
     for kind, tell in _TOLD:
         if isinstance(value, kind):
             return tell(value)
@@ -103,7 +103,7 @@ def fingerprint(value: Any) -> str | None:
             return _moved()
         return _of_settings(value)
     if package in _STREAMS:
-        # Of what they were fed, the rest and a checksum.
+        # What they have still to write, with the checksum of all that they were given.
         is_told = hasattr(value, "compress") and hasattr(value, "copy")
         return _pickled(value.copy().flush()) if is_told else _moved()
     if package in _OF_FILES:
@@ -119,7 +119,7 @@ def fingerprint(value: Any) -> str | None:
 
 
 def _of_settings(value: Any) -> str:
-    """The name of an object of a framework; also what its configuration has, such as `l2`."""
+    """The name of a framework's object; if it has a configuration, also its plain attributes."""
     found = {"_name": dict_of(value).get("_name", "")}
     if hasattr(type(value), "get_config"):
         found |= {key: each for key, each in dict_of(value).items() if not key.startswith("_")}
@@ -136,7 +136,7 @@ def is_of_graph(value: Any, most_depth: int = 3) -> bool:
     # A module that a library loads late raises on any name: its class is asked first.
     is_tensor = _package(value) in _FRAMEWORKS and hasattr(type(value), "graph")
     if not is_tensor or hasattr(type(value), "synchronization"):
-        # A variable: to be asked, one of several workers would make them all add up its value.
+        # A variable: one worker that asks it may make all workers add up its value.
         return False
     return hasattr(value, "graph") and hasattr(value, "op")
 
@@ -175,13 +175,13 @@ def _jobs_of(value: Any) -> str | None:
 
 
 def _of_process(process: subprocess.Popen[Any]) -> str | None:
-    """Always another one for a process that the script still reads from or writes to."""
+    """Another text each time while the script reads from or writes to the process; else None."""
     is_piped = process.returncode is None and (process.stdin or process.stdout)
     return _moved() if is_piped else None
 
 
 def _of_hdf5(value: Any) -> str | None:
-    """Always another one for a file that the script writes to: its content is not restored."""
+    """Another text each time for a file that can be written: its content is not restored."""
     return _moved() if value and value.file.mode != "r" else None
 
 
@@ -217,6 +217,7 @@ def _of_handled(handler: logging.Filterer) -> str | None:
 
 
 def _moved() -> str:
+    """Another text each time, so that the value counts as changed."""
     return secrets.token_hex(8)
 
 
@@ -264,11 +265,10 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
     (io.TextIOWrapper, _of_text_file),
     (types.MappingProxyType, lambda view: _pickled(dict(view))),
 )
-"""Objects that tell their own position."""
+"""How the fingerprint of an object of these classes is made."""
 
 _OF_FILES = {"sqlite3": _of_database, "h5py": _of_hdf5}
-"""By the package of an object."""
-
+"""The same, by the package of the object's class."""
 
 _OF_KERAS = (
     *("backend.epsilon", "backend.floatx", "backend.image_data_format"),
@@ -283,7 +283,7 @@ _SETTINGS = {
     }.items()
     for name in names
 }
-"""Functions that tell settings of a library, which it keeps for all that use it."""
+"""Functions that return global settings of a library."""
 _SIGNALS = {
     f"the handler of signal {number}": int(number)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -291,11 +291,11 @@ _SIGNALS = {
 _handler_of: Callable[[int], Any] = getattr(
     sys.modules.get("_signal"), "getsignal", signal.getsignal
 )
-"""The module `signal` looks each answer up in an enumeration, which takes ten times as long."""
+"""Not that of the module `signal`, which makes an enumeration of each answer: ten times slower."""
 
 
 def of_process() -> dict[str, str]:
-    """Settings of the process that a step or a callback may change, by name; Python's names too."""
+    """Settings of the process that a step or a callback may change, and plain builtins, by name."""
     found = {}
     for name, (package, member) in _SETTINGS.items():
         with suppress(AttributeError):
@@ -340,7 +340,7 @@ def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
 
 
 def of_array(array: np.ndarray[Any, Any]) -> str:
-    """A checksum of an array: of all of it where it is small, else strided through it."""
+    """A checksum of an array: of all its bytes if it is small, else of a sample, with a sum."""
     form = f"{array.dtype.str} {array.shape}"
     if isinstance(array, np.ma.MaskedArray):
         return f"{of_array(array.data)} {of_array(np.ma.getmaskarray(array))}"
@@ -348,13 +348,13 @@ def of_array(array: np.ndarray[Any, Any]) -> str:
         return f"{form} {_pickled(array)}"
     if array.nbytes <= _WHOLE_BYTES:
         return f"{form} {zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"
-    # An iterator over the elements, which takes any strides without a copy of the whole.
+    # `flat` takes a sample with any strides, without a copy of the whole array.
     sample = array.flat[:: array.size // _SAMPLED]
     return f"{form} {zlib.crc32(np.ascontiguousarray(sample).tobytes()):08x} {_sum_of(array):x}"
 
 
 def _sum_of(array: np.ndarray[Any, Any]) -> int:
-    """It changes with any one element; 0 for a mapped file, which would be read as a whole."""
+    """A sum that shows a change of one element; 0 if too large, or if a file would be read."""
     if isinstance(array.base, np.memmap | mmap.mmap) or array.nbytes > _SUMMED_BYTES:
         return 0
     if array.flags.forc:
@@ -373,7 +373,7 @@ def of_many(items: list[Any]) -> str:
 
 
 def _are_values(items: list[Any]) -> bool:
-    """Whether the hash of each item, and of those in tuples, tells its value."""
+    """Whether all items, also those in tuples, are of classes whose hash depends on the value."""
     kinds = set(map(type, items))
     is_told = all(e in {*BARE, tuple} or issubclass(e, np.number | np.bool_) for e in kinds)
     inner = itertools.chain.from_iterable(each for each in items if type(each) is tuple)
@@ -381,13 +381,13 @@ def _are_values(items: list[Any]) -> bool:
 
 
 def of_code(function: types.FunctionType) -> str:
-    """Changes when the function gets other code or other defaults, not when those change."""
+    """A text that changes with the code, and if a default is replaced, not if it is mutated."""
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     return f"{hash(function.__code__)} {[of_item(each) for each in defaults]}"
 
 
 def of_item(value: Any) -> str:
-    """Changes when another object is in its place; plain ones are told by their value.
+    """A text that changes if another object takes its place: of a plain object, its value.
 
     The first object must still exist: its identity may be given out again.
     """

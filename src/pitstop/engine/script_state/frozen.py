@@ -10,7 +10,7 @@ from pitstop.engine.values.python_state import PLAIN_KINDS, Arrays, Marked, Mark
 
 OF_GRAPH = "a tensor of a graph"
 BARE = frozenset({type(None), bool, int, float, str, bytes})
-"""Values of these classes are the same when they are frozen."""
+"""Classes whose values need no freezing."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Ref(Marked):
 
 @dataclass(frozen=True)
 class Opaque(Marked):
-    """A value that is not saved; `fingerprint` changes with it, None where that cannot be told."""
+    """A value that is not saved; `fingerprint` changes with it, None if that cannot be noticed."""
 
     name: str
     fingerprint: str | None = None
@@ -99,6 +99,7 @@ def from_json(value: Any, arrays: Arrays) -> Any:
 
 
 def with_refs(form: Any, name_of: Callable[[str], str]) -> Any:
+    """Coded content, with `name_of` applied to the name in each reference."""
     if isinstance(form, list):
         return [with_refs(each, name_of) for each in form]
     match form:
@@ -116,7 +117,7 @@ def has_marks(value: Any) -> bool:
 
 
 def thaw(value: Any, resolve: Callable[[Any], Any]) -> Any:
-    """The value that frozen content stands for; `resolve` says what something marked does."""
+    """The value that frozen content stands for; `resolve` returns the value of a mark."""
     if type(value) is tuple:
         return tuple(thaw(item, resolve) for item in value)
     return resolve(value) if has_marks(value) else value
@@ -151,7 +152,7 @@ def is_plain(value: Any) -> bool:
 
 
 def addresses_in(value: Any, named: frozenset[str]) -> bool:
-    """Whether frozen content has what `id` or `hash` may tell, which is another one next time.
+    """Whether frozen content has a number that may be an `id` or a `hash`, which differ next time.
 
     Objects are at multiples of 16 between 2**46 and 2**48; their hash is a 16th of it.
     """
@@ -163,6 +164,7 @@ def addresses_in(value: Any, named: frozenset[str]) -> bool:
 
 
 def agrees(one: Any, other: Any) -> bool:
+    """Whether two frozen values are equal; of opaque values in `other`, only the names count."""
     if isinstance(other, Opaque):
         return isinstance(one, Opaque) and one.name == other.name
     if opaque_in(other) is None:
@@ -173,7 +175,7 @@ def agrees(one: Any, other: Any) -> bool:
 
 
 def by_place(items: Any, kind: str) -> dict[Any, Any]:
-    """Items of a collection by what they are found again by: a dictionary's keys, or an index."""
+    """Items of a collection by the place at which they are found again: a key or an index."""
     if not isinstance(items, list):
         return {}
     return {

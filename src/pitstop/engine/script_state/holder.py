@@ -1,7 +1,7 @@
 """The kinds of objects that have content of their own: how it is read, and refilled in place.
 
-Iterators of the standard library, and files that are read, tell where they stand, by a number or a
-few; one that the script has made anew is brought there.
+Iterators of the standard library, and files open for reading, have a position of one or two
+numbers; a resume moves the one that the script has made anew to it.
 """
 
 import argparse
@@ -42,14 +42,14 @@ _PLAIN_OBJECTS = (
     weakref.WeakSet,
     ProcessSettings,
 )
-# A list on a layer is one of Keras' own, which a plain one can stand for.
+# Modules of classes that a plain collection can stand for; Keras has a list of its own on a layer.
 _MADE_PLAIN = (
     *("builtins", "collections", "array", "queue", "threading", "ctypes", "_ctypes"),
     *("keras.", "tf_keras.", "tensorflow."),
 )
-_SHARED_VALUES = "multiprocessing.sharedctypes"  # imported by those who have such values
+_SHARED_VALUES = "multiprocessing.sharedctypes"  # loaded only where a script has such values
 _MEMORY: Any = ctypes.c_double.__mro__[-2]
-"""What all numbers, arrays, structures and pointers of `ctypes` are."""
+"""The base class of all numbers, arrays, structures and pointers of `ctypes`."""
 COLLECTIONS: Mapping[str, type] = {
     "list": list,
     "dict": dict,
@@ -72,7 +72,7 @@ _SPECIAL: Mapping[str, type] = {"OrderedDict": OrderedDict, "Counter": collectio
 
 
 def kind_of(kind: type) -> str:
-    """Which kind of collection a class is; empty for what is none."""
+    """The kind of collection that a class is, as `COLLECTIONS` names it, or "array"; else empty."""
     if issubclass(kind, np.ndarray):
         return "array"
     if issubclass(kind, _MEMORY):
@@ -92,7 +92,7 @@ def _holds_numbers(kind: Any) -> bool:
 
 
 def _has_other_threads() -> bool:
-    """What threads tell each other is no state: it is read, or will be told again."""
+    """Whether other threads run; what they send each other is no state, as it is sent again."""
     others = (each for each in threading.enumerate() if each is not threading.main_thread())
     return not all(
         isinstance(each, threading.Timer) or each.name.startswith("pitstop-") for each in others
@@ -100,7 +100,7 @@ def _has_other_threads() -> bool:
 
 
 def make_object(kind: type) -> Any:
-    """An object without attributes, past the constructor."""
+    """A new object without attributes; the constructor of its class is not called."""
     base = types.SimpleNamespace if issubclass(kind, types.SimpleNamespace) else object
     return base.__new__(kind)
 
@@ -110,7 +110,7 @@ def is_plain_object(kind: type) -> bool:
 
 
 def items_of(value: Any) -> list[Any]:
-    """The items of a collection, pairs of a dictionary; of a set, its layout before them."""
+    """The items: pairs of a dictionary, bytes of a buffer; of a set, its layout before these."""
     if isinstance(value, dict):
         return list(dict.items(value))
     if isinstance(value, set):
@@ -152,7 +152,7 @@ def refill(value: Any, items: Any) -> None:
 
 
 def form_of(value: Any) -> str:
-    """What `make` takes; with a colon for a collection of a library, which is more than that."""
+    """The form that `make` takes; with a colon for a library's own class, which is never made."""
     kind = type(value)
     if not kind.__module__.startswith(_MADE_PLAIN):
         return f"{kind.__module__}:{kind.__qualname__}"
@@ -197,7 +197,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def called_for(attribute: Any) -> tuple[Any, ...]:
-    """What an attribute of a class calls when it is used; itself, if it is no descriptor."""
+    """The functions behind an attribute of a class; the attribute itself if it is no descriptor."""
     if isinstance(attribute, staticmethod | classmethod):
         return (attribute.__func__,)
     if isinstance(attribute, property):
@@ -208,7 +208,7 @@ def called_for(attribute: Any) -> tuple[Any, ...]:
 
 
 def data_of_class(kind: type) -> dict[str, Any]:
-    """The attributes of a class; of a method or a property its function."""
+    """The attributes of a class; for a method or a property, its function."""
     found = {}
     for name, value in list(vars(kind).items()):
         if isinstance(value, staticmethod | classmethod):
@@ -236,7 +236,7 @@ def set_field(holder: Any, name: str, value: Any) -> None:
     elif isinstance(getattr(type(holder), name, None), types.MemberDescriptorType):
         object.__setattr__(holder, name, value)
     else:
-        # Past `__setattr__`: what a library does there was done when it was set.
+        # Without `__setattr__`: a library has done its part when the script set the attribute.
         dict_of(holder)[name] = value
 
 
@@ -254,6 +254,7 @@ def has_position(kind: type) -> bool:
 
 
 def position_of(iterator: Any) -> Position | None:
+    """Where an iterator stands, as `move_iterator` takes it; None if that is not known."""
     kind = type(iterator)
     if issubclass(kind, io.IOBase):
         return _place_in(iterator)
@@ -297,7 +298,7 @@ def _index_of(iterator: Any) -> int:
 
 
 def move_iterator(iterator: Any, wanted: Position) -> bool:
-    """Brings an iterator to a position; whether it got there."""
+    """Moves an iterator to a position; returns whether it is there."""
     if isinstance(iterator, io.IOBase):
         iterator.seek(*wanted)
     elif type(iterator) in _INDEXED:

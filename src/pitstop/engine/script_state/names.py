@@ -16,7 +16,7 @@ from pitstop.engine.frames import is_user_file
 
 
 class Names:
-    """The names of objects, and the objects of names; they stay the same from walk to walk."""
+    """The names of objects, and the objects by name; both stay the same from walk to walk."""
 
     def __init__(self) -> None:
         self._by_id: dict[int, tuple[Any, str]] = {}
@@ -47,7 +47,7 @@ class Names:
         }
 
     def keep(self, names: Mapping[str, Any]) -> None:
-        """Forgets all others: objects that are gone give their identity to new ones."""
+        """Forgets all other names: a new object may get the identity of one that is gone."""
         self._by_id = {key: each for key, each in self._by_id.items() if each[1] in names}
 
 

@@ -23,7 +23,7 @@ _KNOWN = LIBRARIES | {
 
 
 class Ownership:
-    """What one walk takes for the script's."""
+    """Decides for one walk which code counts as the script's."""
 
     def __init__(self, modules: dict[str, Any]) -> None:
         self.packages: dict[str, types.ModuleType] = {}
@@ -56,12 +56,12 @@ class Ownership:
         return named_class(f"{kind.__module__}:{kind.__qualname__}", self._modules) is not kind
 
     def is_in_no_module(self, kind: type) -> bool:
-        """Whether a function of the script made it, and it says nothing of that."""
+        """Whether a function of the script made the class, and the class names no module."""
         unplaced = [base for base in kind.__mro__[:-1] if base.__module__ == "builtins"]
         return any(self.has(each) for base in unplaced for each in vars(base).values())
 
     def module_of(self, file: str, scope: dict[str, Any]) -> types.ModuleType:
-        """The module that has these globals, be it no registered one."""
+        """The module that has these globals; if none is registered, a `Namespace` for them."""
         owner: types.ModuleType | None = self._modules.get(str(scope.get("__name__")))
         if owner is None or vars(owner) is not scope:
             owner = reachable.namespace(file, scope)
@@ -69,15 +69,15 @@ class Ownership:
         return owner
 
     def known(self, module: types.ModuleType) -> types.ModuleType:
-        """What is walked in the place of a module: it may have the name of a registered one."""
+        """The module to walk: a `Namespace` for it if another module is registered by its name."""
         if module.__name__ not in self._modules:
             return module  # of a library
         return self.module_of(str(vars(module).get("__file__")), vars(module))
 
     def meet(self, module: str | None, *, is_given: bool) -> None:
-        """Counts the package of a module that a training leads to.
+        """Notes the package of a module, to count as the script's, if it uses Keras.
 
-        It is built on Keras, or `is_given`: Keras holds something of it.
+        `is_given`: Keras holds an object of this module; then the package counts in any case.
         """
         asked = (module, is_given)
         if not module or asked in self._asked:

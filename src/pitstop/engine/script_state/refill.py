@@ -1,4 +1,4 @@
-"""Gives the living objects of a script the content that the nodes of a checkpoint say."""
+"""Sets the objects of a running script to the content of the nodes in a checkpoint."""
 
 import os
 import types
@@ -38,7 +38,7 @@ _EMPTY_BASES = (
 
 
 def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
-    """The JSON form of a node's content; arrays go to the encoder; `NotPortable` for none."""
+    """The JSON form of a node's content; arrays go to the encoder.  Raises `NotPortable`."""
     if node.kind == "array":
         if not isinstance(value, np.memmap) and type(value) is not np.ndarray:
             raise NotPortable("", type(value).__qualname__)
@@ -71,7 +71,7 @@ def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
 
 
 def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
-    """The class of the script that an object is made of again; None where it has more in it."""
+    """The class to make such an object of; None if it consists of more than attributes."""
     found = named_class(node.form, modules)
     plain = found is not None and all(
         base.__module__ in modules
@@ -80,7 +80,7 @@ def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
         or holder.is_plain_object(base)
         for base in found.__mro__
     )
-    # What a constructor of the script does besides is set again.
+    # Attributes that a `__new__` of the script sets are restored.
     makes = getattr(found, "__new__", None)
     own = makes in (object.__new__, types.SimpleNamespace.__new__)
     return found if plain and (own or isinstance(makes, types.FunctionType)) else None
@@ -99,6 +99,8 @@ def make(node: Node, modules: Mapping[str, Any]) -> Any:
 
 @dataclass(eq=False)
 class Refill:
+    """One restore of saved nodes into the objects of the script."""
+
     _library: Library
     _modules: Mapping[str, Any]
     _names: Names
@@ -113,8 +115,8 @@ class Refill:
         self._own_folders = [Path.cwd(), *map(Path, MADE.of_run), *named]
 
     def all(self, wanted: Nodes) -> list[str]:
-        """Sets these nodes; names of what the script no longer has, or has otherwise."""
-        lost = [name for name, node in wanted.items() if not self._has(name, node)]
+        """Sets the objects of these nodes; returns the names of those that could not be set."""
+        lost = [name for name, node in wanted.items() if not self._finds_or_makes(name, node)]
         missing = [f"{name} (not as it was)" if name in self._now else name for name in lost]
         # Objects first: a set or a dictionary asks those in it for their hash.
         names = sorted(wanted, key=lambda name: wanted[name].kind not in holder.FIELDS)
@@ -123,7 +125,8 @@ class Refill:
                 missing += self._refill(name, wanted[name])
         return missing
 
-    def _has(self, name: str, node: Node) -> bool:
+    def _finds_or_makes(self, name: str, node: Node) -> bool:
+        """Whether the script has the object of this node, or a new one could be made."""
         known = self._now.get(name) or self._baseline.get(name)
         if known is not None and _can_become(self._live.get(name), known, node):
             return True
@@ -150,7 +153,7 @@ class Refill:
             if self._has_made or not is_same:
                 self._check_places(node.content)
                 self._refill_items(self._live[name], node, now)
-        except Exception as problem:  # noqa: BLE001  it may refuse what it once had
+        except Exception as problem:  # noqa: BLE001  an object may refuse a value that it had
             yield f"{name} ({problem})"
 
     def _refill_items(self, value: Any, node: Node, now: Node | None) -> None:
@@ -188,7 +191,7 @@ class Refill:
                 continue
             is_fixed = self._is_fixed(node, owner, key)
             if is_fixed or opaque_in(frozen) or isinstance(before, Opaque):
-                # It stays what the script has made it.
+                # The attribute keeps the value that the script gave it.
                 is_there = now is not None and agrees(present, frozen)
                 is_remade = not is_fixed and key in self._library.remade_names(type(owner))
                 if not is_there and not is_remade:
@@ -197,7 +200,7 @@ class Refill:
             try:
                 self._check_places(frozen)
                 holder.set_field(owner, key, thaw(frozen, self._value_of))
-            except Exception as problem:  # noqa: BLE001  it may refuse what it once had
+            except Exception as problem:  # noqa: BLE001  an object may refuse a value that it had
                 yield f"{name}.{key} ({problem})"
 
     def _check_places(self, frozen: Any) -> None:
@@ -205,7 +208,7 @@ class Refill:
             raise ValueError(f"names {place}, which is in none of the script's folders")
 
     def _is_fixed(self, node: Node, owner: Any, key: str) -> bool:
-        """Whether a name is of the language, of a method, or of a library's own."""
+        """Whether an attribute is never set: one of Python, a method, or one of a library's own."""
         if not key.isidentifier() or key.startswith("__"):
             return True
         kind = type(owner)

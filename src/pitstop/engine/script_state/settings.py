@@ -1,7 +1,7 @@
 """Settings of the process that code changes by calling a function, such as the level of a logger.
 
-They are in no object that leads to them: a walk meets all of them as the fields of one object,
-where the code of a training names such a function.
+No object of the script holds them.  Where the code of a training names such a function, a walk
+finds all of them as the fields of one object, `SETTINGS`.
 """
 
 import atexit
@@ -39,6 +39,7 @@ SETTERS = frozenset(
         *("umask", "setrlimit", "setitimer", "finalize"),
     }
 )
+"""Names by which code changes such settings."""
 
 
 def _loggers() -> list[logging.Logger]:
@@ -111,7 +112,7 @@ def _mask() -> int:
 
 
 def _limits() -> tuple[Any, ...]:
-    """The soft ones, which a process may change to and fro."""
+    """The soft limits, which a process may lower and raise again."""
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
     return tuple((name, resource.getrlimit(getattr(resource, name))[0]) for name in names)
 
@@ -137,7 +138,7 @@ _RESTORED: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 
 
 class ProcessSettings:
-    """Those that can be set again, as its attributes."""
+    """The settings that a resume restores, as attributes."""
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
@@ -169,7 +170,7 @@ _TOLD = (
 
 
 def told() -> dict[str, str]:
-    """Those that are not set again, by name, in words."""
+    """The settings that are not restored, as texts by name: a change makes a resume inexact."""
     found = {f"{name}()": repr(read()) for name in _TOLD if (read := _function(name))}
     timers = signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF
     found["intervals of timers"] = str([signal.getitimer(each)[1] for each in timers])

@@ -30,12 +30,12 @@ _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
 
 Saved = dict[str, Any]  # nodes by name, in JSON
 
-# Those that the script has made by then take their place or their content.
+# A resumed script has made these itself: only their position or content is set.
 _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
 _FILES = ("_io.", "tensorflow.python.platform.gfile.")
-_WHOLE = ("object", "function", "class", "module")  # all of their fields are seen by each walk
+_WHOLE = ("object", "function", "class", "module")  # each walk sees all fields of these
 
 Part = tuple[str, str | None]  # a node, or one field of it
 
@@ -123,7 +123,7 @@ class ScriptState:
         walk = self._walk(self._input)
         self._of_input = walk.nodes
         saved, unverified = self._save_changed(walk, encoder)
-        # Small ones always: a script without seeds makes other ones each time.
+        # Small ones are always saved: a script without seeds makes different ones each time.
         objects = self._names.objects()
         for name, node in [each for each in walk.nodes.items() if each[0] not in saved]:
             value = objects[name]
@@ -143,7 +143,7 @@ class ScriptState:
         }
 
     def is_held(self, name: str) -> bool:
-        """False where other objects were in all of its places at the last cut."""
+        """Whether something held the object at the last cut; True if nothing did at the begin."""
         had, has = (
             any(refers_to(node.content, name) for node in nodes.values())
             for nodes in (self.baseline, self._at_cut)
@@ -190,9 +190,9 @@ class ScriptState:
         ]
 
     def _views(self, arrays: Mapping[str, Any], held: set[str]) -> list[str]:
-        """Names of new arrays that others share their memory with, which are saved each alone.
+        """Names of new arrays that share memory with another one: a resume makes each alone.
 
-        The local variables of a generator hold nothing that is made anew.
+        Arrays that only local variables of generators hold do not count: these are not made.
         """
         by_owner: dict[int, list[str]] = {}
         for name, array in arrays.items():
@@ -288,7 +288,7 @@ class ScriptState:
     def restore(
         self, saved: Saved, arrays: Arrays, *, read_ahead: bool, but: frozenset[Part] = frozenset()
     ) -> list[str]:
-        """Makes nodes what they were, but those in `but`; names of what is gone."""
+        """Restores the nodes, except those in `but`; returns the names of those that are lost."""
         known = self._of_rest if read_ahead else self.baseline
         return self._restore(saved, arrays, known, self._walk_again(known).nodes, but)
 
@@ -313,8 +313,8 @@ class ScriptState:
             wanted[name] = node
         wanted = {name: _without(node, name, but) for name, node in wanted.items()}
         wanted = {name: node for name, node in wanted.items() if (name, None) not in but}
-        own = self._library, self._modules, self._names
-        return refill.Refill(*own, self.baseline, now).all(wanted)
+        script = self._library, self._modules, self._names
+        return refill.Refill(*script, self.baseline, now).all(wanted)
 
     def look_at_input(self) -> dict[str, Node]:
         return self._walk(self._input).nodes
@@ -333,7 +333,7 @@ class ScriptState:
 
 
 def _may_change(name: str, value: Any) -> bool:
-    """Of a global: it is neither code nor a constant."""
+    """Whether a global is neither code nor a constant."""
     is_code = name.startswith("__") or isinstance(value, reachable.CODE)
     return not is_code and not (name.isupper() and is_plain(value))
 
@@ -356,7 +356,7 @@ def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) ->
 
 
 def _is_kept(value: Any) -> bool:
-    """Whether it is plain, or a file: one of a skipped training is not open."""
+    """Whether a field is plain, or a file, which a training that is skipped does not open."""
     is_file = isinstance(value, Opaque) and value.name.startswith(_FILES)
     return is_file or not has_marks(value)
 

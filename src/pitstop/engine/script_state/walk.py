@@ -1,4 +1,4 @@
-"""From what the training calls to all that holds content: a walk that names what it meets."""
+"""A walk from what a training calls to all objects that hold content; it gives each a name."""
 
 import functools
 import inspect
@@ -46,7 +46,7 @@ _FOLLOWED = (
     *_CALLING,
 )
 _OF_INTERPRETER = frozenset({"modules", "path_importer_cache", "filters"})
-"""They change by themselves, or are settings that are restored (of `warnings`)."""
+"""Names in `sys` and `warnings` that change by themselves, or are restored as settings."""
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
 
@@ -68,10 +68,10 @@ class Walk:
         self._names = names
         self._modules = modules
         self.own = Ownership(modules)
-        self._is_given = True  # what is met now, to Keras
+        self._is_given = True  # whether Keras holds what the walk looks at now
         self._waiting: deque[tuple[str, Any, Node | None]] = deque()
         self._followed: dict[int, Any] = {}
-        # By class: most objects of a large model are of few.
+        # By class: the many objects of a large model have few classes.
         self._kinds: dict[type, str] = {}
         self._forms: dict[type, str] = {}
         self._are_followed: dict[type, bool] = {}
@@ -121,7 +121,7 @@ class Walk:
             return None
         try:
             return self._note(value, path, is_content=is_content)
-        except Exception as error:  # noqa: BLE001  it may answer any question with an error
+        except Exception as error:  # noqa: BLE001  any attribute of an object may raise
             self._give_up(path, value, error)
             return None
 
@@ -235,7 +235,7 @@ class Walk:
                 left_out = self._library.own_names(types.FunctionType)
                 own = {key: each for key, each in vars(value).items() if key not in left_out}
                 return reachable.cells_of(value) | own
-            # Around a function of the script, a library keeps what is its own.
+            # A library's wrapper of a function of the script: the library's callables are left out.
             both = {key: each for key, each in vars(value).items() if not callable(each)}
             return both | {"__wrapped__": vars(value)["__wrapped__"]}
         if kind == "class":
@@ -267,7 +267,7 @@ class Walk:
             # Its identity can be told, but its content is not saved.
             return Opaque(type(value).__qualname__, found.name)
         if kind in _CALLING:
-            # What they call, and its arguments, are content of their own.
+            # Their fingerprint is made of the function that they call, and of its arguments.
             behind = reachable.references(path, value, self._modules, is_open=False)
             bound = [self.freeze(each, name) for name, each in behind]
             return Opaque(f"{kind.__module__}.{kind.__qualname__}", repr(bound))

@@ -25,7 +25,7 @@ def stored_in(code: types.CodeType) -> frozenset[str]:
 
 
 def attributes_set_by(code: types.CodeType) -> Iterator[str]:
-    """As `dis` would tell, in a tenth of the time; those of functions in it are left out."""
+    """The attributes that this code sets, not the functions in it; ten times faster than `dis`."""
     high = 0
     operations = code.co_code
     for operation, low in zip(operations[::2], operations[1::2], strict=True):

@@ -1,7 +1,7 @@
 """Any value as a short text that is the same in another process, if the value is.
 
-Addresses, readings of a clock and names of files are left out; the tasks of a cluster stand for
-their hosts and ports, which are others in each attempt.
+Addresses, readings of a clock and names of files are left out.  Hosts and ports of a cluster differ
+in each attempt: the names of its tasks replace them.
 """
 
 import dataclasses
@@ -77,6 +77,7 @@ def _spread(found: list[Any], most: int) -> list[Any]:
 
 
 def is_reproducible(value: Any) -> bool:
+    """Whether a value is no reading of a clock and no name of a file."""
     if isinstance(value, float):
         age_seconds = age_ns() / 1e9 + _STARTUP_SECONDS
         since = (clock() - value for clock in _CLOCKS) if value > age_seconds else ()
@@ -104,7 +105,7 @@ def plain_attributes(value: Any) -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def _addresses(config: str) -> tuple[tuple[str, str], ...]:
     known = ClusterSpec.from_json(own_cluster({VARIABLE: config})).addresses
-    # One address may be the begin of another one.
+    # One address may be the start of another one.
     longest_first = sorted(known.items(), key=lambda each: -len(each[1]))
     return tuple((str(task), address) for task, address in longest_first)
 
@@ -193,7 +194,7 @@ def code_digest(code: types.CodeType) -> str:
     """Digest of the code of a function, without its place in the file."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     plain = (each for each in code.co_consts if not isinstance(each, types.CodeType))
-    # Each process has another order of a set.
+    # The order of a set differs in each process.
     constants = [
         repr(sorted(each, key=repr) if isinstance(each, frozenset) else each) for each in plain
     ]
@@ -228,7 +229,7 @@ def digest_of(array: NDArray[np.generic], whole_bytes: int = _WHOLE_BYTES) -> st
 
 
 def _is_cut(array: NDArray[np.generic]) -> bool:
-    """Whether the file that it maps has become shorter: who reads there gets SIGBUS."""
+    """Whether the array maps a file that has become shorter: to read it would raise SIGBUS."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

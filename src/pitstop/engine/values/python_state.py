@@ -43,7 +43,7 @@ _FORMS: Mapping[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
 PLAIN_KINDS = frozenset(_FORMS)
 _BY_NAME = {kind.__name__: make for kind, (_, make) in _FORMS.items()}
 _NANS = {"numpy.nan": np.nan, "math.nan": math.nan}
-"""Collections find these by their identity, as they are equal to nothing."""
+"""Restored as the same objects: a NaN equals nothing, so collections find it by identity."""
 _LONG_LIST = 64
 _AS_THEY_ARE = frozenset({type(None), bool, int, str})
 _ONLY_FLOATS = frozenset({float})
@@ -53,7 +53,7 @@ Arrays = Mapping[str, memoryview]  # the bytes that are stored beside the tensor
 
 
 class Marked:
-    """A value with a mark of its own, under which its name stands, or what else is carried."""
+    """A value that is coded as an object with one member: its mark, and what is `carried`."""
 
     mark: ClassVar[str]
     name: str
@@ -237,5 +237,5 @@ def _axes_of(array: np.ndarray[Any, Any]) -> list[int]:
 def _array(data: bytes | memoryview, dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     kind = _dtype_of(dtype)
     if kind is None or kind.hasobject:
-        raise ValueError(f"arrays of {dtype} are none of ours")
+        raise ValueError(f"arrays of type {dtype} are not supported")
     return np.ndarray(tuple(shape), kind, data).copy()

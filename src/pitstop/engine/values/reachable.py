@@ -51,7 +51,7 @@ _OF_SYS = frozenset(vars(sys))  # before the script has added to them
 
 
 def count_as_users(module: str) -> None:
-    """What this module defines is the user's, although it comes from no file."""
+    """Counts what this module defines as the user's, although it comes from no file."""
     _CELLS.add(module)
     _FOUND.clear()
 
@@ -104,7 +104,7 @@ _NAMESPACES: dict[int, Namespace] = {}
 
 
 def namespace(file: str, scope: dict[str, Any]) -> Namespace:
-    """Always the same one for the same globals; `file`: where their code is."""
+    """The `Namespace` of these globals, always the same one; `file`: where their code is."""
     found = _NAMESPACES.get(identity(scope))
     if found is None:
         name = str(scope.get("__name__") or Path(file).name)
@@ -116,7 +116,7 @@ def namespace(file: str, scope: dict[str, Any]) -> Namespace:
 
 
 def find(roots: Mapping[str, Any], kinds: _Kinds, opened: Opened) -> dict[str, Any]:
-    """What the roots or the script's modules lead to of some kinds, by a readable name."""
+    """Objects of these kinds that the roots or the script's modules lead to, by readable names."""
     modules = user_modules()
     first = {identity(root) for root in roots.values()}
     opens: Known[bool] = {}
@@ -136,7 +136,7 @@ def find_used(
     *,
     in_collections: bool = False,
 ) -> list[Any]:
-    """What an object and its code's globals use of some kinds, without what is behind `without`.
+    """Objects of these kinds that an object and its code's globals use, except behind `without`.
 
     `in_collections`: also what is in collections and objects of the script that code names.
     """
@@ -245,7 +245,7 @@ def _find_slots(kind: type) -> list[Reference]:
 
 
 def has_slots(kind: type, modules: Mapping[str, Any]) -> bool:
-    """Whether it has some of a class of these modules."""
+    """Whether the class, or a base of it, is of these modules and defines slots."""
     own = (base for base in kind.__mro__ if base.__module__ in modules)
     kinds = (type(each) for base in own for each in vars(base).values())
     return types.MemberDescriptorType in kinds
@@ -302,7 +302,7 @@ _FOLLOWED: Mapping[type, _Follow] = {
     types.BuiltinFunctionType: lambda name, each: iter([(name, each.__self__)]),
     functools.partial: lambda name, each: _of_items(name, [each.func, each.args, each.keywords]),
     np.vectorize: lambda name, each: iter([(name, each.pyfunc)]),
-    # They have no attribute for it.
+    # These have no attribute that names the function which they call.
     **dict.fromkeys(
         (np.ufunc, type(csv.writer(io.StringIO()))),
         lambda name, each: _of_items(name, filter(callable, gc.get_referents(each))),
@@ -372,7 +372,7 @@ def modules_in(scope: Mapping[str, Any], named: frozenset[str]) -> list[types.Mo
 
 @functools.lru_cache(maxsize=1024)
 def own_names(module: str) -> frozenset[str]:
-    """Names that the code of a library uses; of a library without any, those that are there."""
+    """Names that the code of a library uses; of a module without Python code, all its names."""
     if module not in sys.modules:
         return frozenset()  # one that the script has made
     spec = vars(sys.modules[module]).get("__spec__")

@@ -1,8 +1,9 @@
 """The order of a set: it depends on what was added and removed before, and on collisions.
 
-CPython keeps the items of a set in a table of slots (Objects/setobject.c).  An item is behind the
-slots of its probe sequence that were in use when it was added; an item that is removed leaves its
-slot marked.  `pop` goes on at a cursor.  Python tells none of this: the memory of a set is read.
+CPython keeps the items of a set in a table of slots (Objects/setobject.c).  An item is in the first
+slot of its probe sequence that was not in use when it was added.  The slot of a removed item is
+marked, and stays in use.  `pop` begins its search at a cursor.  No function of Python returns all
+this, so the memory of the set is read.
 """
 
 import ctypes
@@ -18,15 +19,15 @@ from typing import Any
 import numpy as np
 
 _LAST_KNOWN = (3, 13)  # version of CPython
-_LINEAR_PROBES = 9  # LINEAR_PROBES of CPython 3.11 to 3.13, as are the next two
+_LINEAR_PROBES = 9  # LINEAR_PROBES of CPython 3.11 to 3.13; the next is its PERTURB_SHIFT
 _PERTURB_SHIFT = 5
 _HASH_MASK = (1 << 64) - 1
 _OF_REMOVED = -1  # the hash in the slot of an item that was removed
 _LEAST_SLOTS = 8
-_GROWTH = 8  # a table that was made anew has at least so many slots for each of its items
-# The memory of larger tables may be given back while another thread changes the set.
+_GROWTH = 8  # a table that is made anew has at most so many slots for each of its items
+# The memory of larger tables may be freed while another thread changes the set.
 _MOST_SLOTS = 4096
-_BEYOND = 1 << 20  # of multiples of a table's size, which are unlikely to be among the items
+_BEYOND = 1 << 20  # so many table sizes, added to a slot, give a number that is hardly an item
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _TEXTS = (str, bytes, PurePath)
 
@@ -42,13 +43,13 @@ _TABLE = struct.Struct("nnnPnn")
 
 
 def items_of(value: set[Any] | frozenset[Any]) -> list[Any]:
-    """The layout, and the items in their order; sorted where they have another in each process."""
+    """The layout, then the items in their order; `()` and sorted items if it is not repeatable."""
     items = list(_iterated(value))
     return [layout_of(value), *items] if has_order(items) else [(), *sorted(items, key=repr)]
 
 
 def has_order(items: Iterable[Any]) -> bool:
-    """Whether it is the same in another process with the same hash seed."""
+    """Whether a set of these has the same order in another process with the same hash seed."""
     seed = os.environ.get("PYTHONHASHSEED", "")
     fixed = (*_NUMBERS, *_TEXTS) if seed.isdigit() else _NUMBERS
     return all(
@@ -84,7 +85,7 @@ def _is_readable() -> bool:
 
 
 def fill(value: set[Any], contents: list[Any]) -> None:
-    """Gives a set what `items_of` told; raises `ValueError` if that cannot be brought about."""
+    """Gives a set what `items_of` returned; raises `ValueError` if its order cannot be made."""
     layout, *items = contents
     if layout:
         _build(value, layout, items)
@@ -94,7 +95,7 @@ def fill(value: set[Any], contents: list[Any]) -> None:
     else:
         set.intersection_update(value, items)
         set.update(value, items)
-    if has_order(items) and not (_is(value, items) and layout_of(value) == layout):
+    if has_order(items) and not (_iterates_as(value, items) and layout_of(value) == layout):
         raise ValueError("its items come in another order")
 
 
@@ -122,10 +123,10 @@ def _removed(used: list[int]) -> set[int]:
 
 
 def _enlarge(value: set[Any], size: int, entries: list[Any]) -> None:
-    """Adds entries to an empty set so that its table is made anew by the last one of them.
+    """Adds entries to an empty set so that the last one makes its table anew, with `size` slots.
 
-    It is then four times as large as what is in it.  This happens when so many slots are in use,
-    also those of removed items.
+    CPython does that when three fifths of the slots are in use, also by removed items.  The new
+    table has more than four slots for each item that is left.
     """
     set.update(value, entries[:-1])
     slots, _, *used = layout_of(value)
@@ -138,7 +139,7 @@ def _enlarge(value: set[Any], size: int, entries: list[Any]) -> None:
 
 
 def _move_cursor(value: set[Any], cursor: int) -> None:
-    """Of an empty set: `pop` leaves it behind the slot of what it takes, here the only item."""
+    """Sets the cursor of an empty set: `pop` leaves it behind the slot of the item that it took."""
     set.update(value, range(cursor))
     for each in range(cursor - 1):
         set.discard(value, each)
@@ -148,7 +149,7 @@ def _move_cursor(value: set[Any], cursor: int) -> None:
 
 
 def frozen(contents: list[Any]) -> frozenset[Any]:
-    """One with what `items_of` told, if it can be made."""
+    """A frozenset of what `items_of` returned, in the same order if that can be made."""
     layout, *items = contents
     if not layout:
         return frozenset(items)
@@ -162,25 +163,29 @@ def frozen(contents: list[Any]) -> frozenset[Any]:
 
 
 def is_frozen_again(value: frozenset[Any]) -> bool:
+    """Whether `frozen` can make this one again, with its order and layout."""
     items = list(value)
     if not has_order(items):
         return True
     found = frozen(items_of(value))
-    return _is(found, items) and layout_of(found) == layout_of(value)
+    return _iterates_as(found, items) and layout_of(found) == layout_of(value)
 
 
-def _is(value: set[Any] | frozenset[Any], items: list[Any]) -> bool:
+def _iterates_as(value: set[Any] | frozenset[Any], items: list[Any]) -> bool:
     pairs = zip(_iterated(value), items, strict=False)
     return len(value) == len(items) and all(one is other or one == other for one, other in pairs)
 
 
 def _iterated(value: set[Any] | frozenset[Any]) -> Iterator[Any]:
-    # A class of the script may have its own.
+    # Not by `iter`: a class of the script may have an `__iter__` of its own.
     return set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
 
 
 def _in_order(held: Mapping[int, Any], used: set[int], size: int) -> list[Any]:
-    """Items by their slots, each after those in the slots that are looked at before its own."""
+    """The items in an order to add them: each after those in the slots that are probed before.
+
+    `held`: the items by slot.  `used`: slots that are in use; those of the items are added to it.
+    """
     found = []
     waiting = {slot: _passed(item, slot, size) for slot, item in held.items()}
     while waiting:
@@ -195,6 +200,7 @@ def _in_order(held: Mapping[int, Any], used: set[int], size: int) -> list[Any]:
 
 
 def _passed(item: Any, slot: int, size: int) -> set[int]:
+    """The slots that are probed for an item before this one."""
     probes = islice(_probes(hash(item), size - 1), size * size)
     return set(takewhile(lambda each: each != slot, probes))
 
