@@ -33,7 +33,7 @@ UNUSED = "cluster_unused"
 WAS_SUSPENDED = "suspended"
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
-_AWAY_SECONDS = 3.0  # so long, TensorFlow may take suspended members for lost
+_AWAY_SECONDS = 3.0  # after so long, TensorFlow may take suspended members for lost
 _OWN_FILES = 200  # open in a supervisor beside its connections, at most
 _REMEDY = "This process is supervised alone and will not be told when the training ends."
 
@@ -68,7 +68,7 @@ class ClusterLink:
         return part if isinstance(part, Following) and part.connected else None
 
     def join(self, spec: ClusterSpec, task: Task) -> tuple[Notice, ...]:
-        """Takes part in the cluster of a process of this run from now on; or why it cannot."""
+        """Takes part in the cluster of a process of this run; returns a notice if it cannot."""
         if self.part is not None or len(spec.addresses) < 2:
             return ()
         try:
@@ -101,7 +101,7 @@ class ClusterLink:
             self.part.gang.ask_stop(reason, progress)
 
     def handed_on(self) -> Iterator[MemberRequest | LeaderReply]:
-        """What members were asked for, or what the leader answers to that."""
+        """Requests that members pass on to this leader; or the leader's answers to this member."""
         while self.part is not None and self.part.handed_on:
             yield self.part.handed_on.popleft()
 
@@ -120,7 +120,7 @@ class ClusterLink:
         return (suspended(away_seconds), *self.part.tick(beat))
 
     def beat_now(self, beat: Beat) -> None:
-        """Returns when it has gone out: this process may stop running right after."""
+        """Sends a beat, and returns when it has gone out: this process may be suspended then."""
         if self.part is not None:
             self.part.beat(beat)
             self.part.flush()
@@ -132,7 +132,7 @@ class ClusterLink:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether members are there that this run leads."""
+        """Whether this run leads members that are still there."""
         return self.leads is not None and self.leads.has_members
 
     @property
@@ -141,7 +141,7 @@ class ClusterLink:
 
     @property
     def unreached_seconds(self) -> float:
-        """For how long the leader is looked for that has never answered; else 0."""
+        """How long a leader that has never answered has been looked for; else 0."""
         return self.part.unreached_seconds if isinstance(self.part, Following) else 0.0
 
     @property
@@ -152,14 +152,14 @@ class ClusterLink:
 
     @property
     def over_seconds(self) -> float:
-        """For how long the leader of this run has completed; below 0 while it has not."""
+        """How long ago the leader of this run completed; below 0 while it has not."""
         part = self.part
         completed = part.completed_at_seconds if isinstance(part, Following) else math.inf
         return time.monotonic() - completed
 
     @property
     def has_workers(self) -> bool:
-        """Whether members train that this run leads, besides those that serve or evaluate."""
+        """Whether this run leads members that train, not only some that serve or evaluate."""
         return self.leads is not None and self.leads.has_workers
 
     def close(self) -> None:
@@ -198,11 +198,12 @@ class ClusterLink:
 
 
 def suspended(seconds: float) -> Notice:
+    """The notice that this run was suspended for so long."""
     return Notice(WAS_SUSPENDED, f"The run was suspended for {duration(seconds)}.")
 
 
 def _check_open_files(members: int) -> None:
-    """Each connection is an open file; what else this process opens must find room beside them."""
+    """Raises `UserError` if the limit of open files leaves no room for a connection per member."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < members + _OWN_FILES:
         raise UserError(

@@ -57,7 +57,7 @@ class Sealer:
         return HEAD.pack(len(text)) + text + self._next(text)
 
     def open(self, text: bytes, seal: bytes) -> Message:
-        """The next message of that side; `SealBroken` where it is not, or of no such version."""
+        """The next message of that side; `SealBroken` if its seal is wrong or it is malformed."""
         if not hmac.compare_digest(seal, self._next(text)):
             raise SealBroken("a frame is not signed with the secret of this cluster")
         message = message_in(text, fd_count=0)
@@ -72,7 +72,7 @@ class Sealer:
 
 
 def length_of(head: bytes) -> int:
-    """How many bytes of text follow; `SealBroken` where a message has less."""
+    """How many bytes of text follow; `SealBroken` if that is more than a message may have."""
     (length,) = HEAD.unpack(head)
     if length > MOST_BYTES:
         raise SealBroken(f"a frame of {length} bytes")

@@ -30,7 +30,7 @@ Orders = list[tuple[Task, messages.ToMember]]
 class LeaderProgress(Frozen):
     """The step of the leader's own trainer; the others are at most one step away.
 
-    `trains`: its steps are under way.  What a step takes, or the last save, is 0 where not known.
+    `trains`: its steps are under way.  The times of a step and of the last save are 0 if unknown.
     """
 
     entering: int

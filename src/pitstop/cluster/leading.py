@@ -42,7 +42,7 @@ class GangLeading:
         self._gang = GangLeader(members, own, lambda: gang_name(secrets.token_hex(4), len(members)))
 
     def hear(self, task: Task, message: messages.ToLeader) -> None:
-        """Where a trainer fails while another member is absent, it has failed for that one."""
+        """If a trainer fails while another member is absent, that member counts as the reason."""
         absent = sorted(set(self.absent) - {task})
         if isinstance(message, messages.MemberDown) and absent:
             self.lost(absent[0], self.absent[absent[0]])
@@ -135,7 +135,7 @@ class Leading:
 
     @property
     def rows(self) -> tuple[messages.TaskRow, ...]:
-        """Of all tasks that have joined, this run's first."""
+        """A row for each task that has joined; this run's is the first."""
         own = self._own_beat
         task, host = str(self.gang.own), socket.gethostname()
         first = messages.TaskRow(task, host, own.state, own.phase, own.step)
@@ -197,7 +197,7 @@ class Leading:
 
     @property
     def has_members(self) -> bool:
-        """Also as long as members that are there may not have joined yet."""
+        """Whether there are members; also while some may still be about to join."""
         return bool(self._live) or time.monotonic() < self._found_at_seconds
 
     @property
@@ -297,7 +297,7 @@ class Following:
 
     @property
     def unreached_seconds(self) -> float:
-        """For how long the leader is looked for; 0 if it has ever answered."""
+        """How long the leader has been looked for; 0 if it has ever answered."""
         return 0.0 if self.lease else time.monotonic() - self._began_seconds
 
     def heard(self) -> tuple[Event, ...]:
@@ -332,7 +332,7 @@ class Following:
 
     @property
     def rows(self) -> tuple[messages.TaskRow, ...]:
-        """Of all tasks, as the leader has said a moment ago; empty if it has not yet."""
+        """A row for each task, as the leader said a moment ago; empty if it has not yet."""
         if not self.connected:
             return (roster.no_answer(str(self.leader)),)
         is_new = time.monotonic() - self._rows_at_seconds < _ROWS_SECONDS

@@ -114,7 +114,7 @@ class Muster(ToLeader):
 
     `marks` name the states that it holds, see `resume_agreement`, newest first; `levels` say how
     exact each is.  `gangs`: all that it has been in.  `strays`: it holds states that no gang has
-    agreed on.  `doubt`: why the last state was not exact that was not.
+    agreed on.  `doubt`: why the last inexact state was not exact.
     """
 
     attempt: Count
@@ -142,7 +142,7 @@ class ResumeAnswer(ToLeader):
 class GangReady(ToMember):
     """To a member: all go on from the state of this mark, as one gang; meant for this attempt.
 
-    The mark is empty to begin anew; so is `doubt`, why this is not exact, where it is.
+    An empty mark: all begin anew.  `doubt`: why this is not exact; empty if it is.
     """
 
     attempt: Count
@@ -226,7 +226,7 @@ class MemberDown(ToLeader):
 
 
 class GangOver(ToMember):
-    """To all members: the gang has lost this one first; the other trainers end because of it."""
+    """To all members: this task was lost first; the other trainers end because of it."""
 
     gang: str
     task: str

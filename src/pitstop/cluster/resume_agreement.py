@@ -135,7 +135,7 @@ class ResumeAgreement:
 
 
 def pause_seconds(said: int) -> float:
-    """Before something that was said so often is said again, while there is no answer."""
+    """The pause before a message that was sent so often is sent again, without an answer."""
     return min(_FIRST_PAUSE_SECONDS * (1 << min(said, 8)), _LAST_PAUSE_SECONDS)
 
 
@@ -160,7 +160,7 @@ def gang_of(mark: str) -> str:
 
 
 class GangStates(Frozen):
-    """What there is to go on from, newest first.
+    """The states that a member can continue from, newest first.
 
     `names`: of the checkpoints, by their marks, see `cluster.resume_agreement`.  `gangs`: all that
     this run was in, as this task.  `strays`: there are others, that no gang has agreed on.

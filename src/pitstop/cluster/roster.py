@@ -96,7 +96,7 @@ class ClusterMember(Frozen):
 
     @property
     def works(self) -> bool:
-        """As far as is known, it trains; others only serve or evaluate."""
+        """Whether it trains, as far as is known; other members only serve or evaluate."""
         return not self.beat.serves and self.task.kind != EVALUATOR
 
 

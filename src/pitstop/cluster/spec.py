@@ -117,7 +117,7 @@ def _moved(port: int) -> int:
 
 
 def shape(config: str) -> str:
-    """What of a TF_CONFIG can change bits: hosts and ports are others in each attempt."""
+    """The part of a TF_CONFIG that can change results; hosts and ports differ each time."""
     try:
         known = json.loads(config)
         counts = ClusterSpec.from_json(known["cluster"]).counts

@@ -55,11 +55,11 @@ class StopAgreement(Frozen):
 
     @property
     def awaited(self) -> Members:
-        """Whose answers are missing for what follows."""
+        """The members whose answers are missing before the next orders."""
         return self.silent or self.moving
 
     def asked(self) -> Self:
-        """When all have been told anew, and nobody has answered."""
+        """The same round when all have been asked, and nobody has answered."""
         return replace(self, silent=self.all, moving=0, furthest=-1)
 
     def orders(self, members: Members) -> Orders:
@@ -118,7 +118,7 @@ def answered(
 
 
 def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
-    """What a member answers; its trainer enters one step, and holds at `held`, or did last."""
+    """What a member answers; its trainer enters `entering`, and holds, or held last, at `held`."""
     if held == order.step == entering - 1:
         return HoldAnswer(order.round, HOLDS, held)
     if entering > order.step:

@@ -23,7 +23,7 @@ class AssemblyWait:
         self._others, self._since = others, time.monotonic()
 
     def look(self) -> Iterator[Notice]:
-        """Tells once who is missing, as far as is known: TensorFlow waits without a word."""
+        """Reports once who is missing, as far as is known: TensorFlow waits without a message."""
         if self._since is None or time.monotonic() - self._since < _TOLD_SECONDS:
             return
         self._since, leads = None, self._cluster.leads

@@ -38,8 +38,8 @@ class EndVerdict(Frozen):
 def decide(found: AttemptState, wait_status: int | None, *, in_child: bool = False) -> EndVerdict:
     """The verdict on a trainer that is gone; `found`: what was known then.
 
-    `wait_status`: of the main process, as `os.wait4` gives it; None when it is not on record, where
-    a normal exit of the interpreter counts.  If a stop was requested, the attempt was stopped, even
+    `wait_status`: of the main process, as `os.wait4` gives it; None if it is not known: then a
+    normal exit of the interpreter counts.  If a stop was requested, the attempt was stopped, even
     if the script had to be killed, unless it reached its own end meanwhile.  A script that is not
     saved keeps its own exit code, since it cannot be resumed, and one whose resume was refused has
     failed: it would be refused again.  `in_child`: it trained in a process that the command had
@@ -166,7 +166,7 @@ class Command:
         elif self.main.grace_passed:
             yield Trigger.TERMINATE_GRACE_PASSED
         elif self.main.killed:
-            # Processes that were forked between our look and our signal.
+            # Processes that were forked between the last look and the signal.
             self.kill()
 
     @property

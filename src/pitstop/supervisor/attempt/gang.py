@@ -22,7 +22,7 @@ _FORM_SECONDS = 60.0
 _TOLD_SECONDS = 3.0
 _DOUBT_SECONDS = 2.0
 """For another member to report a lost trainer, which raises an exception here."""
-_MISSES_ANOTHER = ("UnavailableError", "AbortedError")  # exceptions of TensorFlow
+_MISSES_ANOTHER = ("UnavailableError", "AbortedError")  # by which TensorFlow reports a lost member
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = events.Notice(
@@ -76,7 +76,7 @@ class GangPart:
 
     @property
     def awaits_verdict(self) -> bool:
-        """Whether its trainer is gone, and it is open whether another one was gone before it."""
+        """Whether its trainer is gone, and the leader has not said yet which one was gone first."""
         return self._down and bool(self._gang) and not self._over
 
     @property
@@ -116,7 +116,7 @@ class GangPart:
         return self.has_stopped or found.trainer_stopped or self._plan.is_served(found)
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
-        """The trainer takes part in a strategy; the network is there, where it can be."""
+        """The trainer takes part in a strategy; the run has joined the cluster, if it can."""
         role, others = asked.event.role, _others(asked)
         if role not in (ASSEMBLING, REPLICA) or not others:
             return
@@ -196,7 +196,7 @@ class GangPart:
         self._cluster.tell_gang(messages.MemberDown(self._plan.attempt, reason))
 
     def raise_stop(self) -> None:
-        """The trainer is to stop: where all others do, if there are any."""
+        """Stops the trainer, at the step where all other members stop if there are any."""
         if self._stops:
             return
         if self._cluster.over_seconds >= 0:
@@ -236,7 +236,7 @@ class GangPart:
             yield waiting_for(self._others, _FORM_SECONDS)
 
     def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
-        """There is no agreement: members with a state would continue from different ones."""
+        """Goes on without an agreement: members with states would continue from different ones."""
         self._waits_since = None
         forced = self._plan.request.settings.force
         yield from self._restoring.agreed_on_nothing(
@@ -330,7 +330,7 @@ class GangPart:
         if held is not None and held.saves:
             if held.step == order.step:
                 self._order = None
-                # In this order: it sees what is asked for at the end of the step where it waits.
+                # In this order: the trainer sees the request at the end of the step where it waits.
                 self._beacon.request_checkpoint(held.name)
                 self._beacon.hold_from(NEVER)
         elif held is not None and not self._beacon.stop():

@@ -35,7 +35,7 @@ class LeaderWait:
         return is_member and not self._resources.beacon.progress().step
 
     def look(self) -> Iterator[Event]:
-        """Ends the wait: TensorFlow's has no end."""
+        """Ends a wait that has lasted too long: that of TensorFlow has no end."""
         cluster, attempt_state = self._resources.run.cluster, self._resources.attempt_state
         waits = attempt_state.serves or self.session_waits or self.assembles
         seconds = cluster.unreached_seconds
@@ -63,7 +63,7 @@ class LeaderWait:
 def _told(leader: str, seconds: float) -> Notice:
     return Notice(
         LEADER_AWAITED,
-        f"Waiting up to {seconds:.0f} s for {leader}, which does not answer: this run ended while "
-        "the training of the others went on, which may have ended since.",
+        f"Waiting up to {seconds:.0f} s for {leader}, which does not answer: the others went on "
+        "when this run had ended, and their training may be over.",
         "Start all members; if the training has completed, there is nothing left to do here.",
     )

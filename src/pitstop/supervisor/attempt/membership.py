@@ -62,7 +62,7 @@ class Membership:
     def __init__(
         self, resources: AttemptResources, desk: RequestDesk, trainers: TrainerReception
     ) -> None:
-        # Then all members are on this machine, and end with their `pitstop launch`.
+        # If so, all members are on this machine, and end with their `pitstop launch`.
         self._launched = bool(resources.plan.request.launcher_pid)
         self._resources = resources
         self._desk = desk
@@ -133,7 +133,7 @@ class Membership:
                 yield from self._desk.checkpoint_asked(each, name)
 
     def _end_other_tasks(self) -> None:
-        """When the task that saves has stopped: the others would train on, or wait for it."""
+        """Ends the other tasks once the one that saves has stopped: they would go on, or wait."""
         has_saved = self._resources.attempt_state.trainer_stopped and self._trainers.slot.left_at
         if has_saved and (tasks := self._trainers.tasks):
             there = tasks.keys() & family.living_descendants(())
@@ -141,7 +141,7 @@ class Membership:
             tasks.clear()
 
     def _lost_here(self) -> _LostMember | None:
-        """A task of this run itself that its session needs, while that trains."""
+        """A task that this run started, that is gone, and that its training needs; else None."""
         attempt_state, tasks = self._resources.attempt_state, self._trainers.tasks
         if len(tasks) > 1 and attempt_state.saves_itself and attempt_state.trains:
             there = {task for pid, task in tasks.items() if is_there(pid)}
@@ -235,7 +235,7 @@ class Membership:
         self._cluster.beat_now(self._beat(SUSPENDED))
 
     def hands_on(self, event: events.StopRequested) -> bool:
-        """Whether a process was asked to end in order, so that no signal is needed."""
+        """Asks a process or the leader for an orderly end; returns whether no signal is needed."""
         follows, attempt_state = self._cluster.follows, self._resources.attempt_state
         if attempt_state.saves_itself:
             self._end_session()
@@ -292,11 +292,11 @@ class Membership:
                 yield from self._end(event)
 
     def _lost_with(self, event: events.Event) -> _LostMember | None:
-        """The member without which TensorFlow cannot go on.
+        """The member that this event reports as lost, if TensorFlow needs it; else None.
 
-        A session of TensorFlow's goes on by itself, from its checkpoint, with a server that is
-        back. TensorFlow goes on without a worker that has ended, not without one that is silent,
-        and not without all; a session whose steps need the gradients of others does not.
+        When a server is back, a session goes on by itself, from its checkpoint. TensorFlow goes on
+        without a worker that has ended, but not without one that is silent, and not without all.
+        A session whose steps need the gradients of all workers cannot go on without one.
         """
         attempt_state = self._resources.attempt_state
         coordinates = attempt_state.role is not None and attempt_state.role.role == "coordinator"
@@ -328,9 +328,9 @@ class Membership:
 
     @property
     def _fails(self) -> bool:
-        """Whether this run ends for a reason of its own, of which the leader has heard."""
-        found, is_ending = self._resources.attempt_state, self._resources.lifecycle.state
-        return found.raised or found.resume_refused or is_ending is State.ENDING
+        """Whether this run ends for a reason of its own, which the leader knows."""
+        found, state = self._resources.attempt_state, self._resources.lifecycle.state
+        return found.raised or found.resume_refused or state is State.ENDING
 
     def _beat(self, state: str) -> Beat:
         progress, attempt_state = self._resources.beacon.progress(), self._resources.attempt_state

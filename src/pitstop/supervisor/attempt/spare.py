@@ -39,7 +39,7 @@ class _Started(Frozen):
     started_seconds: float
 
     def says_ready(self) -> bool:
-        """Called once, when it has imported everything; never where that failed."""
+        """True once, when it has imported everything; never if an import failed."""
         with contextlib.suppress(OSError):
             return bool(self.connection.recv(1, socket.MSG_DONTWAIT))
         return False

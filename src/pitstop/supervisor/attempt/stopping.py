@@ -69,7 +69,7 @@ class Stopping:
 
     def terminate(self) -> None:
         seconds = self._sources.terminate_seconds(self._save_seconds)
-        # TensorFlow takes the SIGTERM of a process that it has wait for others, which waits on.
+        # A process that TensorFlow makes wait for others does not end by SIGTERM.
         most = _ASSEMBLING_SECONDS if self._gang.assembles else seconds
         self._command.terminate(min(seconds, most))
 

@@ -1,4 +1,4 @@
-"""The loop of one attempt: waits, looks at what time has brought, and has it all handled."""
+"""The loop of one attempt: it waits for occurrences, checks what is due, and has both handled."""
 
 import os
 import signal

@@ -119,7 +119,7 @@ class TrainerReception:
         return pid in self._followers and others and not led_elsewhere
 
     def _makes_way(self, pid: int) -> bool:
-        """Whether a process is asked to wait for the present one; a stranger goes before it."""
+        """Whether a process may wait for the present one; if that is not ours, it is dropped."""
         ours = (os.getpid(), self._plan.request.trainer_pid or os.getpid())
         if not family.belongs_to(pid, ours):
             return False

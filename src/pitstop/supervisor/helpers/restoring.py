@@ -181,7 +181,7 @@ class Restoring:
         slot = self._trainer_slot
         if self._refusal and (self.points or self._is_refused):
             slot.terms = replace(slot.terms, refusal=self._refusal)
-            # Here, not where the trainer hears of it: another end may come before that.
+            # Recorded now: the run may end in another way before the trainer hears of it.
             yield Notice("resume_refused", f"{self._refusal}.", _AGREE)
         if self.points:
             name, info = self.points[-1]

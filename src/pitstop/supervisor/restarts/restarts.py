@@ -168,7 +168,7 @@ class Restarts:
         if not self._policy.most:
             return None
         if found.released is not None and found.released.outcome == "failed":
-            # It would wait for the leader without end.
+            # A new attempt would wait for the leader without end.
             reason = f"{found.released.leader} has failed for good"
             record(events.RestartRefused(cause, reason))
             return None
