@@ -76,7 +76,7 @@ def test_a_variable_of_the_shell_that_is_not_set_is_no_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert _main(*words) == 2
-    assert "is a variable of the shell not set?" in capsys.readouterr().err
+    assert "check that the shell variable is set." in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

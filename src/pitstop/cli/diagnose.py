@@ -42,7 +42,7 @@ def diagnose(
     """Explain why a training stopped, from its LOG alone.
 
     For trainings that did not run under Pitstop.  Lists what a log cannot show.
-    The LOG - is standard input.
+    Give - as LOG to read standard input.
     Give the exit code or the signal if you know it: it helps a lot.
     """
     if exit_code is not None and signal_name is not None:

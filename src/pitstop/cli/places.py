@@ -40,7 +40,7 @@ class PlaceType(_CompletedType):
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
         text = str(value)
         if not text:
-            self.fail("the name is empty; is a variable of the shell not set?", param, ctx)
+            self.fail("the name is empty; check that the shell variable is set.", param, ctx)
         return parse(text) if is_url(text) else Path(text)
 
 

@@ -70,7 +70,7 @@ def _ask(stack: contextlib.ExitStack, folder: RunFolder, request: _Request) -> _
         stack.callback(live.close)
         return _StopAsked(folder, live, heard=_asked(folder, live, request))
     except PitstopError as error:
-        # The others of a launch are to be asked all the same.
+        # The other members of a launch are asked nevertheless.
         return _StopAsked(folder, refused=error)
 
 
@@ -82,12 +82,12 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
     status = stored_status(folder)
     state = status.state if live is not None else f"not running ({status.state})"
     step = status.checkpoint_step
-    saved = _saved_by(folder) if step is None else f"saved at step {step}"
+    saved = _saved_elsewhere(folder) if step is None else f"saved at step {step}"
     return f"{folder.path} is {state}; {saved}."
 
 
-def _saved_by(folder: RunFolder) -> str:
-    """Who saves the training of a member that saves nothing itself."""
+def _saved_elsewhere(folder: RunFolder) -> str:
+    """What to print of a run that has saved nothing: the leader that saves for it, if any."""
     own = journal.of_last_attempt(journal.read(folder.journal).entries)
     released = journal.last_of(own, MemberReleased)
     is_saved = released is not None and released.exit_code == EXIT_STOPPED

@@ -175,7 +175,7 @@ class Evidence(Frozen):
 
     @property
     def refusal(self) -> events.Notice | None:
-        """Why the script was not to go on."""
+        """The last notice that refused a resume or weights; None if there is none."""
         codes = ("resume_refused", "weights_refused")
         return next((each for each in self.all(events.Notice)[::-1] if each.code in codes), None)
 
@@ -235,7 +235,7 @@ class Evidence(Frozen):
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
         call = self.last(events.ExitCalled)
         chose_to_exit = call is not None and not call.handling
-        # A thread prints one when its session is closed for a stop.
+        # A thread prints an exception when its session is closed for a stop.
         left_in_order = self.state == "stopped" and self.last(events.TrainerStopped)
         was_cut = failed_by_itself and not chose_to_exit and not left_in_order
         may_be_it = was_cut and self.state != "completed"
@@ -251,6 +251,7 @@ class Evidence(Frozen):
 
     @property
     def printed_exception(self) -> Raised | None:
+        """The last exception in the output, unless the training went on after it."""
         headed = [each for each in self.log.tracebacks if each.headed]
         if not headed or self.log.went_on_after(headed[-1].last, headed[-1].group):
             return None

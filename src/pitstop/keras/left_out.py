@@ -1,4 +1,4 @@
-"""What a run that was rolled back does otherwise: batches are left out, weights are looked at."""
+"""What a run does after a rollback: it leaves out batches, and checks the weights."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,10 @@ _MOST_BYTES = 64 << 20
 
 
 def passes_over(run: Any, stride: int) -> bool:
-    """Whether the batches of the next call, of `stride` steps, are left out; then they are."""
+    """Leaves out the batches of the next call, of `stride` steps, if one of them is to be skipped.
+
+    Returns whether they were left out.
+    """
     skips = run.session.settings.skip_steps
     if not skips:
         return False

@@ -98,7 +98,7 @@ class Recorder:
         )
 
     def is_aside(self) -> bool:
-        """Whether a call belongs to what is watched otherwise, and disturbs no loop."""
+        """Whether a call needs no record: other code watches it, and it is in no loop."""
         return self._off or (self._place.inside and self.loop is None)
 
     def call(self, call: Call) -> Any:

@@ -82,7 +82,7 @@ class Repetition:
         self._closures = closures
 
     def why_another(self, read: ReadBack) -> str:
-        """Why this is not the saved loop, else empty; raises `Refused` where it was changed."""
+        """Why this is not the saved loop, else empty; raises `Refused` if it may not continue."""
         described = self._saved.state["replay"]["identity"]
         before = LoopIdentity.from_json(described, self._saved.tensors)
         found = loop_identity.match(before, self.loop.identity)

@@ -203,7 +203,10 @@ def of(function: Any) -> CountedDraws | None:
 
 
 class _CountedCall:
-    """A call of a function, which may trace it now. A plain class, as each training step is one."""
+    """A call of a function, during which it may be traced.
+
+    A class with slots, because each training step makes one.
+    """
 
     __slots__ = ("arguments", "caller", "function", "traces")
 
@@ -211,7 +214,7 @@ class _CountedCall:
         self.function = function
         self.arguments = arguments
         self.caller = caller  # the graph that calls it
-        self.traces: dict[Any, _Trace] = {}  # those that it makes, by graph
+        self.traces: dict[Any, _Trace] = {}  # the traces that it makes, by graph
 
 
 class _Tracing(threading.local):
@@ -224,7 +227,7 @@ _tracing = _Tracing()
 
 
 def count(function: Any) -> bool:
-    """Counts the draws of a `tf.function`; False where that cannot be, or it is counted already."""
+    """Counts the draws of a `tf.function`; False if it cannot, or if it counts them already."""
     if (
         not isinstance(function, polymorphic_function.Function)
         or function in _OF
@@ -240,7 +243,7 @@ def count(function: Any) -> bool:
 
 @functools.cache
 def watch() -> None:
-    """Leads random ops and calls of functions through what counts; once in a process."""
+    """Wraps random ops and calls of functions, to count draws; once in a process."""
     for name, stateless in _STATELESS.items():
         signature = inspect.signature(getattr(gen_random_ops, name))
         hook(gen_random_ops, name, functools.partial(_draw, signature, stateless))
@@ -266,7 +269,7 @@ def _call(original: Original, function: Any, /, *args: Any, **kwargs: Any) -> An
         return original(called, *args, **kwargs)
     if not is_nested and draws.are_any and record.could_possibly_record():
         draws.doubt = _TAPED
-    # Draws of a branch, a loop or a function that is traced in it are not counted.
+    # Draws in a branch, a loop or a function that is traced inside of this one are not counted.
     before, call = _tracing.call, _CountedCall(function, (args, kwargs), ops.get_default_graph())
     _tracing.call = call
     try:

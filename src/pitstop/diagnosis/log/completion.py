@@ -40,7 +40,7 @@ _SETTING = re.compile(
 )
 _WHOLE_BAR = re.compile(r"\W*(?P<done>\d+)/(?P=done) [\[\u2501].*\d(?:m?s|us)/(?:step|sample)\b")
 RESULT = re.compile(r"(?:^|\d)\[-?\d[\d.e+-]*(?:, -?\d[\d.e+-]*)*\]$|^-?\d+\.\d+$")
-"""A number, or a list of them, that a program prints with no word of its own."""
+"""A number, or a list of numbers, that a program prints alone, such as the result of `evaluate`."""
 _MEASURES = re.compile(
     r"loss|acc|\bf1|score|error|auc|\biou|reward|\bm[sa]e\b|matrix", re.IGNORECASE
 )

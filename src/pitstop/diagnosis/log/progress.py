@@ -143,7 +143,7 @@ def _of(line: Line) -> LogProgress | None:
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
-    # Keras 2 writes no line break behind the bar of `evaluate`, which the script prints then.
+    # Keras 2 ends the bar of `evaluate` without a line break: a printed result stands behind it.
     done = bar["total"] if bar and _RESULT_OF_BAR.search(text) else done
     count = epoch["epoch"] if epoch else next(filter(None, step.groups()), "") if step else ""
     return LogProgress(

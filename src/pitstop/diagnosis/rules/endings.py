@@ -88,7 +88,7 @@ def completed_normally(evidence: Evidence) -> Finding | None:
 
 
 def _doubt(losses: list[float]) -> tuple[str, tuple[str, ...]]:
-    """What is odd about the losses of the epochs, and what to do."""
+    """What is odd about the losses of the epochs, and advice; empty if nothing is."""
     first, last = (losses[0], losses[-1]) if losses else (0.0, 0.0)
     if 0 < first * _DIVERGED_FACTOR <= last:
         grew = f", but the loss grew from {phrases.number(first)} to {phrases.number(last)}"
@@ -100,7 +100,7 @@ def _doubt(losses: list[float]) -> tuple[str, tuple[str, ...]]:
 
 
 def _completed_all_the_same(evidence: Evidence) -> Finding | None:
-    """Exit code 0 though a `fit` never returned: the script caught what left it, or went away."""
+    """Exit code 0 though a `fit` never returned: its exception was caught, or the script left."""
     fit = evidence.open_fit
     if fit is None or evidence.last(events.ExitCalled):
         return None
@@ -143,14 +143,14 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     advice = more or ((request.advice,) if request.advice else ())
     headline = _headline(evidence, request)
     if request.cause == "time_limit" and headline.endswith(_EARLY):
-        told = evidence.printed_exception
-        seen += [EvidenceItem("output", told.title)] if told else []
-        advice = (*(remedies(told) if told else ()), ADVICE["look_before_training"], *advice)
+        printed = evidence.printed_exception
+        seen += [EvidenceItem("output", printed.title)] if printed else []
+        advice = (*(remedies(printed) if printed else ()), ADVICE["look_before_training"], *advice)
     return Finding(request.cause, confidence, headline, tuple(seen), advice)
 
 
 def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
-    """Whether an exception had left the script before the request: then its exit did not end."""
+    """Whether an exception had left the script before the request, and its process did not end."""
     before = [entry.event for entry in evidence.entries]
     return any(isinstance(each, events.ExceptionRaised) for each in before[: before.index(stop)])
 
@@ -158,8 +158,8 @@ def _had_failed(evidence: Evidence, stop: StopRequested) -> bool:
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
     """The attempt stopped as if on request, but nothing shows who requested it."""
     by_nan = any(each.source == "nan" for each in evidence.all(StopRequested))
-    of_others = evidence.last(events.MemberReleased) or evidence.last(events.GangBroken)
-    if evidence.state != "stopped" or evidence.stop is not None or by_nan or of_others:
+    by_others = evidence.last(events.MemberReleased) or evidence.last(events.GangBroken)
+    if evidence.state != "stopped" or evidence.stop is not None or by_nan or by_others:
         return None
     where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""
@@ -185,7 +185,7 @@ class _Request(Frozen):
 
 
 def _of_launch(evidence: Evidence) -> _Request | None:
-    """The launch sent the signal, because a member had ended that this one would wait for."""
+    """The stop by `pitstop launch`, if this member would have waited for one that had ended."""
     notice = evidence.last(events.Notice)
     if notice is None or notice.code not in _BY_LAUNCH:
         return None

@@ -20,7 +20,7 @@ _PRINTED_FACTOR = 0.95  # an exception that was only printed may have been handl
 _UNREADABLE = frozenset({"DataLossError", "InvalidArgumentError"})
 """What `--on-bad-record skip` passes over."""
 _OF_NO_RECORD = re.compile(r"(?m)^\w*(?:Name|Attribute|Import|Memory)Error: |\[Errno \d+\]")
-"""What `__getitem__` raises of each record alike, or because of the system."""
+"""Errors of `__getitem__` that come from the code or the system, not from one record."""
 _CPU = "CPU"
 _OF_HOST = re.compile(r"device:CPU|by allocator (?:mkl)?cpu")
 _NO_DEVICE_NAMED = 0.85
@@ -83,7 +83,7 @@ def _limits(row: Signature, evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 
 def _is_of_record(raised: Raised, evidence: Evidence) -> bool:
-    """Whether the input may go on behind what has raised it, where the user asks for that."""
+    """Whether `--on-bad-record skip` could skip the record that raised it."""
     fit = evidence.last(FitStarted)
     adapter = fit.data.get("adapter") if fit else None
     if "IteratorGetNext" not in raised.message or adapter == "GeneratorDataAdapter":
@@ -96,7 +96,7 @@ def _is_of_record(raised: Raised, evidence: Evidence) -> bool:
 
 
 def _on_its_device(row: Signature | None, raised: Raised, evidence: Evidence) -> Signature | None:
-    """Of memory that was refused, TensorFlow mostly names no device; where there is a GPU, its."""
+    """The row, or that of GPU memory if there is a GPU and TensorFlow does not name the device."""
     connected = evidence.last(TrainerConnected)
     device = connected.versions.get("device", _CPU) if connected else _CPU
     may_be = row is not None and row.cause == "host_alloc_failure" and device != _CPU
@@ -106,7 +106,7 @@ def _on_its_device(row: Signature | None, raised: Raised, evidence: Evidence) ->
 
 
 def _known_cause(raised: Raised) -> Raised | None:
-    """Of an exception that was raised from another (`from error`), that one, if a row fits it."""
+    """The exception from which this one was raised (`from error`), if a row fits that one."""
     if not raised.frames or not _RAISES.search(raised.frames[-1].code):
         return None
     rows = ((each, classify(each)) for each in reversed(raised.causes))

@@ -42,7 +42,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
 
 
 def _lasted(evidence: Evidence, stalled: TrainingStalled) -> float:
-    """It was noticed, and then went on until the trainer's end."""
+    """The seconds of the stall, which may have gone on until the trainer's end."""
     return max(stalled.seconds, _since_boundary(evidence))
 
 
@@ -53,7 +53,7 @@ def _since_boundary(evidence: Evidence) -> float:
 def _confidence(evidence: Evidence, stalled: TrainingStalled) -> float | None:
     if stalled.action != "warn":
         return None
-    # Otherwise somebody else ended it, who may not have known.
+    # Otherwise somebody else ended the run, who may not have known of the stall.
     return _USED_UP_THE_TIME if _time_was_over(evidence) else _STILL_STOOD
 
 

@@ -1,4 +1,4 @@
-"""SIGKILL: by the kernel for memory where that is proved, else by nobody we could name."""
+"""SIGKILL: by the kernel for lack of memory if that is proved, else by an unknown sender."""
 
 from pathlib import PurePath
 
@@ -156,7 +156,7 @@ def _leak_advice(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _shuffle_advice(evidence: Evidence) -> tuple[str, ...]:
-    """Where a shuffle fills half of the memory or more, once it is full."""
+    """Advice if the buffer of a shuffle, once it is full, takes half of the memory or more."""
     fit, ended = evidence.last(events.FitStarted), evidence.exit
     limit_bytes = ended.memory_limit_bytes if ended else None
     if fit is None or not limit_bytes or 2 * fit.shuffle_bytes < limit_bytes:

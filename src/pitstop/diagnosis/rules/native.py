@@ -1,4 +1,4 @@
-"""Deaths inside native code, and faults that the driver of a GPU reported."""
+"""Crashes in native code, and faults that the driver of a GPU reported."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ _OF_A_DEVICE = frozenset(
         *("XlaRuntimeError", "JaxRuntimeError", "RuntimeError", "ResourceExhaustedError"),
     }
 )
-"""Exceptions by which a framework tells of a device; others are the script's own."""
+"""Exceptions by which a framework reports a fault of a device; others are the script's own."""
 
 _REMARK = 0.35
 
@@ -31,7 +31,7 @@ def gpu_fault(evidence: Evidence) -> Finding | None:
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
     xid, raised = str(faulty.xid), evidence.raised
-    # The end is one that a fault of a device brings.
+    # Whether a fault of a device can end a run in this way.
     may_be_it = bool(raised.names & _OF_A_DEVICE) if raised else bool(evidence.signal)
     return tell(
         "faulty_gpu" if xid in _XIDS["hardware"] else "faulty_kernel",
@@ -73,13 +73,13 @@ _NEAR_BYTES = 1 << 16
 _NEARLY_FULL = 0.02
 
 _FAULTS = frozenset({"SIGSEGV", "SIGILL", "SIGFPE"})
-"""What the kernel logs when a process brings it upon itself, and no handler is there for it."""
+"""Signals that the kernel logs when a process causes them itself and has no handler for them."""
 
 _SENT = 0.4
 
 
 def crash_signal_sent(evidence: Evidence) -> Finding | None:
-    """The signal of a crash, without a crash: the kernel, which logs crashes, logged none then."""
+    """The signal of a crash that somebody sent: the kernel, which logs crashes, logged none."""
     if not _was_sent(evidence):
         return None
     others = evidence.exit is not None and evidence.exit.kernel_faults
@@ -101,8 +101,8 @@ def native_crash(evidence: Evidence) -> Finding | None:
     name = _signal(evidence)
     crash = SIGNALS.get(name)
     call = evidence.last(ExitCalled)
-    is_told = name == "SIGABRT" and call is not None and call.how == "os.abort"  # to crash so
-    if crash is None or crash.cause != "native_crash" or is_told:
+    by_script = name == "SIGABRT" and call is not None and call.how == "os.abort"
+    if crash is None or crash.cause != "native_crash" or by_script:
         return None
     frames, said = _crashed_in(evidence), _last_words(evidence)
     has_trained = evidence.last(FitEnded) and not evidence.open_fit
@@ -159,7 +159,7 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
 
 
 def _shared_memory_removed(evidence: Evidence, size: int) -> Finding | None:
-    """The same where Python has removed what the script had there, after its end."""
+    """SIGBUS after Python, at the end of the script, has removed its shared memory."""
     line, used = _LEAKED.search(evidence.output), evidence.exit and evidence.exit.max_rss_bytes
     if line is None or not used or size > used:
         return None

@@ -26,7 +26,7 @@ _ASK: Mapping[str, str] = {
 _FROM_OUTSIDE = frozenset(
     {"SIGTERM", "SIGKILL", "SIGHUP", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGXCPU"}
 )
-"""Signals with which schedulers end jobs; others the program brings upon itself."""
+"""Signals with which schedulers end jobs; a program causes the others itself."""
 
 _EARLY_SECONDS = 30.0
 _LATE_SECONDS = 180.0  # a signal at most this long before or after the job's end is the scheduler's

@@ -58,7 +58,7 @@ def _ended_before(evidence: Evidence) -> bool:
 
 
 def comes_too_late(evidence: Evidence) -> bool:
-    """Whether it was started when its leader had completed, without which it cannot train."""
+    """Whether this member was started after its leader, which it needs to train, had completed."""
     if any(each.code == _OVER for each in evidence.all(events.Notice)):
         return True
     released, ended = evidence.last(events.MemberReleased), evidence.last(events.AttemptEnded)
@@ -67,7 +67,7 @@ def comes_too_late(evidence: Evidence) -> bool:
 
 
 def leader_of(evidence: Evidence) -> str:
-    """The task that the run follows, and which saves; empty if it has not been reached."""
+    """The task that leads this run, and saves; empty if it has not been reached."""
     event = evidence.last(events.MemberReleased) or evidence.last(events.LeaderFound)
     return event.leader if event else ""
 
@@ -91,7 +91,7 @@ def store_lost(evidence: Evidence) -> Finding | None:
 
 
 def _store_unavailable(evidence: Evidence) -> Finding | None:
-    """The same, where no supervisor of it has said so (yet): it may be a process of this run."""
+    """A lost parameter server whose supervisor has not reported it; it may run in this run."""
     raised = evidence.last(events.ExceptionRaised)
     gone = [each for each in evidence.all(events.Notice) if each.code == _STORE_GONE]
     if gone:
@@ -129,7 +129,7 @@ def lost_a_member(evidence: Evidence) -> Finding | None:
 
 
 def _failed_before_it_met(evidence: Evidence) -> events.GangBroken | None:
-    """The end of a member for which this one has waited in vain."""
+    """The failed member for which this one waited in vain, as an event; None if there is none."""
     stop = evidence.stop
     if stop is None or stop.source != "cluster":
         return None
@@ -141,7 +141,7 @@ def _failed_before_it_met(evidence: Evidence) -> events.GangBroken | None:
 
 
 def suspended_together(evidence: Evidence) -> Finding | None:
-    """Workers that were suspended by Ctrl-Z take each other for lost when they go on."""
+    """Workers that were suspended together take each other for lost when they go on."""
     raised, broken = evidence.last(events.ExceptionRaised), evidence.last(events.GangBroken)
     told = [each for each in evidence.all(events.Notice) if each.code == _SUSPENDED]
     of_another = broken is not None and broken.reason.endswith(_UNAVAILABLE)
@@ -155,7 +155,7 @@ def _is_of_a_lost_task(raised: events.ExceptionRaised) -> bool:
 
 
 def completed_member(evidence: Evidence) -> Finding | None:
-    """One that this member trained with had ended before, and TensorFlow failed without it."""
+    """A member that trained with this one had completed, and TensorFlow failed without it."""
     raised, gang = evidence.last(events.ExceptionRaised), evidence.last(events.GangFormed)
     ended = [each for each in evidence.all(events.MemberEnded) if each.state == "completed"]
     if gang is None or raised is None or not ended or not _is_of_a_lost_task(raised):

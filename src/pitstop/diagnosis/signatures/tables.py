@@ -69,7 +69,7 @@ def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
     if frames and frames[-1].file.startswith("<frozen importlib"):
         return True
-    # Another version of a file may have an import where this one calls a function of the file.
+    # The file may have changed since: a call inside of one file is no import, whatever its line is.
     imports = [
         i
         for i, each in enumerate(frames)

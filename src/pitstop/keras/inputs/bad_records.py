@@ -50,7 +50,7 @@ class BadRecords:
         return self._is_wanted and not self._may_skip and not self._calls
 
     def guard(self, take_unread: Callable[[], str]) -> None:
-        """The input goes on behind errors, and tells of each what raised it; empty for others."""
+        """Notes that the input goes on after errors; `take_unread`: what raised one, or empty."""
         if self._take_unread is None:
             self._may_skip = self._is_wanted
         self._take_unread = take_unread
@@ -63,7 +63,10 @@ class BadRecords:
                 yield (first, *last, read)
 
     def next_call(self, run: Any, iterator: Any, numbers: Sequence[int]) -> Any:
-        """What a call reads its batches from, these in the count; None where one is unreadable."""
+        """The iterator from which a call reads its batches; None if a batch is unreadable.
+
+        `numbers`: the numbers of these batches.
+        """
         if not self._may_skip:
             return iterator
         self._may_skip = self._skipped < max(_MOST, self._calls * _MOST_SHARE)
