@@ -149,7 +149,7 @@ def test_workers_that_were_suspended_together_are_not_said_to_have_lost_one() ->
     error = raised("AbortedError", "Collective ops is aborted by: heartbeat timeout", "Exception")
     told = Notice("suspended", "The run was suspended for 15 s.")
     finding = finding_of(attempt_of(STARTED, FIT, told, error, exited(1)))
-    assert "suspended (Ctrl-Z)" in finding.summary
+    assert "suspended (Ctrl-Z" in finding.summary
     assert "15 s" in str(finding.evidence)
     for reason, is_named in (("its script raised AbortedError", False), ("its end", True)):
         broken = GangBroken("a-2", "worker 1", reason)

@@ -230,7 +230,7 @@ _NAMES_OF_CODE = """
 ArithmeticError AttributeError KeyboardInterrupt LookupError NameError
 NotImplementedError RecursionError SyntaxError SystemExit TypeError"""
 OF_CODE = frozenset(_NAMES_OF_CODE.split())
-"""Classes of what is wrong in a program, whatever they name."""
+"""Exception classes that mean an error of the program, whatever their message names."""
 
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(

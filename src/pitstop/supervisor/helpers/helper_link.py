@@ -37,7 +37,7 @@ class HelperLink:
         return self._starts < _MOST_STARTS
 
     def receive(self) -> list[Received]:
-        """What it said; `PeerClosed` when it has ended."""
+        """The messages of the helper; `PeerClosed` when it has ended."""
         if self.connection is None:
             return []
         received = self.connection.receive_ready()
@@ -147,7 +147,7 @@ class PersisterLink(HelperLink):
         self.send(Finish())
 
     def leave(self) -> None:
-        """Does not wait for it any more; it ends by itself when all is done, or never."""
+        """Stops waiting for the helper: it ends by itself when it has done all, or never."""
         self._finishing = False
 
     def close(self) -> None:

@@ -100,9 +100,9 @@ class Restoring:
     def agreed_on_nothing(
         self, reason: str, *, is_refused: bool = False, doubt: str = ""
     ) -> Iterator[Occurrence]:
-        """The trainer goes on alone; for this reason, it may not where it has a state.
+        """The trainer goes on alone.  With a `reason`, it may not if it has a state.
 
-        `is_refused`: nor where it has none.  `doubt`: why it is not exact, where that is known.
+        `is_refused`: it may not even without a state.  `doubt`: why it is not exact, if known.
         """
         self._awaits_agreement = False
         self._trainer_slot.terms = replace(self._trainer_slot.terms, doubt=doubt)

@@ -1,4 +1,4 @@
-"""Getting snapshots to disk through the persister, also when that dies."""
+"""Saves snapshots to disk through the persister, and replaces it when it dies."""
 
 import math
 import time

@@ -133,7 +133,7 @@ TABLE: Mapping[tuple[State, Trigger], Transition] = {
 
 
 def advance(state: State, signal: Trigger) -> Transition:
-    """What follows; `InternalFault` for a pair that cannot happen."""
+    """The transition of an event in a state; `InternalFault` for a pair that cannot happen."""
     transition = TABLE.get((state, signal))
     if transition is None:
         raise InternalFault(

@@ -185,7 +185,7 @@ class KernelProcess(AdoptedProcess):
     """A notebook's kernel: a stop ends what it trains, and never the kernel."""
 
     def let_go(self) -> None:
-        """From now on it is not supervised: its training has ended or is its own affair."""
+        """Ends the supervision of a process whose training has ended, or that trains without us."""
         self.gone = True
         self.exit = Exit(self.pid, EXIT_STOPPED << 8, None)
 

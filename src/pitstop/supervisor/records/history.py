@@ -196,7 +196,7 @@ def _awaits_leader(event: events.Event) -> bool:
 
 
 def within_limit(entries: Sequence[Entry], limit_bytes: int | None) -> list[Entry]:
-    """Those of attempts whose memory limit (None: none) was as high as this one, or higher."""
+    """The entries of attempts whose memory limit (None: none) was this one or a higher one."""
     limits = {
         each.attempt: each.event.memory_limit_bytes or math.inf
         for each in entries

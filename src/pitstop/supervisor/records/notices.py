@@ -1,4 +1,4 @@
-"""The few lines that Pitstop itself says while a run goes on.  Pure."""
+"""The lines that Pitstop itself prints during a run.  Pure."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ NO_TRAINING = events.Notice(
     "no_training",
     "No training was detected: `stop` and `why` work, but nothing can be saved.",
     "Pitstop detects `model.fit`, custom loops and sessions of TensorFlow, and `pitstop.start`; "
-    "`python -I`, `-E` and `-S` keep it out.",
+    "`python -I`, `-E` and `-S` switch Pitstop off.",
 )
 ABANDONED = "the script ended without the training that was interrupted after step {}"
 NO_TRAINING_YET = events.Notice(
@@ -222,7 +222,7 @@ def short_forecast(event: events.ExhaustionForecast) -> str:
 
 
 def _rate(event: events.ExhaustionForecast) -> str:
-    """An amount for each second, minute or hour, whichever gives a handy number."""
+    """An amount for each second, minute or hour: the first that gives a readable number."""
     for unit, size in (("second", 1), ("minute", 60), ("hour", 3600)):
         amount = event.per_second * size
         if amount >= (1e6 if event.resource in _BYTES else 1.0) or unit == "hour":

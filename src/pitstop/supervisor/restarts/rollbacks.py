@@ -227,7 +227,7 @@ _SOON_STEPS = 50  # A step that needs too much fails at once, or when it meets t
 
 
 def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
-    """Whether the last attempt failed for want of memory, its data workers included."""
+    """Whether the last attempt, or a data worker of it, failed for lack of memory."""
     own = of_last_attempt(entries)
     kills = sum(each.oom_kills or 0 for each in events_of(own, events.TrainerExited))
     died = any(each.signal == "SIGKILL" for each in events_of(own, events.WorkerDied))

@@ -1,4 +1,4 @@
-"""In what two commands differ, and whether a run goes on with another one."""
+"""The differences between two commands, and whether a run continues with another command."""
 
 import os
 import re
@@ -62,7 +62,7 @@ def command_of(
 
 
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
-    """What differs; where the run or its project has `moved`, paths say nothing."""
+    """The differences; if the run or its project has `moved`, paths are not compared."""
     one, other = before.invocation, now.invocation
     found = list(_of_target(before, now, moved=moved))
     if not moved and before.cwd and before.cwd != now.cwd:

@@ -199,5 +199,5 @@ def write_all(fd: int, data: bytes) -> None:
         try:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
-            # Another user of our output has made it non-blocking; we wait all the same.
+            # Another process has made our output non-blocking; we wait nevertheless.
             select.select([], [fd], [])
