@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.script_state import array_checksum
 from pitstop.engine.script_state.frozen import BARE
 from pitstop.engine.script_state.holder import items_of
 from pitstop.engine.values import reachable
@@ -36,10 +37,6 @@ from pitstop.engine.values.described import digest_of_text
 from pitstop.engine.values.reachable import CACHED, dict_of
 
 _MOST_BYTES = 8 << 20
-_WHOLE_BYTES = 1 << 20
-_SAMPLED = 16_384
-_SUMMED_BYTES = 256 << 20
-_BLOCK_BYTES = 4096
 _SAMPLED_ITEMS = 512
 # They show what happens, and decide nothing.
 _DISPLAYS = (
@@ -341,31 +338,12 @@ def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
 
 
 def of_array(array: np.ndarray[Any, Any]) -> str:
-    """A checksum of an array: of all its bytes if it is small, else of a sample and of sums."""
     form = f"{array.dtype.str} {array.shape}"
     if isinstance(array, np.ma.MaskedArray):
         return f"{of_array(array.data)} {of_array(np.ma.getmaskarray(array))}"
     if array.dtype.hasobject:
         return f"{form} {_pickled(array)}"
-    if array.nbytes <= _WHOLE_BYTES:
-        return f"{form} {zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"
-    # `flat` takes a sample with any strides, without a copy of the whole array.
-    sample = array.flat[:: array.size // _SAMPLED]
-    return f"{form} {zlib.crc32(np.ascontiguousarray(sample).tobytes()):08x} {_checksum_of_sums(array):08x}"
-
-
-def _checksum_of_sums(array: np.ndarray[Any, Any]) -> int:
-    """It changes with each element; 0 if the array is too large, or if a file would be read.
-
-    A sum of words takes a fraction of the time of a checksum.  There is one for each block, so that
-    it changes too if elements of two blocks change places.
-    """
-    if isinstance(array.base, np.memmap | mmap.mmap) or array.nbytes > _SUMMED_BYTES:
-        return 0
-    data = np.asarray(array).ravel(order="K").view(np.uint8)
-    summed_bytes = data.size // _BLOCK_BYTES * _BLOCK_BYTES
-    blocks = data[:summed_bytes].view(np.uint64).reshape(-1, _BLOCK_BYTES // 8)
-    return zlib.crc32(blocks.sum(axis=1).tobytes() + data[summed_bytes:].tobytes())
+    return f"{form} {array_checksum.of_values(array)}"
 
 
 def of_many(items: list[Any]) -> str:
