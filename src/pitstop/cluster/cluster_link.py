@@ -30,7 +30,7 @@ LINGER_VARIABLE = "PITSTOP_CLUSTER_LINGER"
 LINGER_SECONDS = 30.0
 """For a member that can train no more, when the leader has completed."""
 UNUSED = "cluster_unused"
-WAS_SUSPENDED = "suspended"
+SUSPENSION = "suspended"  # the code of a notice
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
 _AWAY_SECONDS = 3.0  # after so long, TensorFlow may take suspended members for lost
@@ -117,7 +117,7 @@ class ClusterLink:
             return self.part.tick(beat)
         # This process was suspended, and has not yet read the messages that came in that time.
         self.part.shift(away_seconds)
-        return (suspended(away_seconds), *self.part.tick(beat))
+        return (suspension_notice(away_seconds), *self.part.tick(beat))
 
     def beat_now(self, beat: Beat) -> None:
         """Sends a beat, and returns when it has gone out: this process may be suspended then."""
@@ -197,9 +197,9 @@ class ClusterLink:
             raise ValueError(f"{variable}={text} is not a number of seconds") from None
 
 
-def suspended(seconds: float) -> Notice:
+def suspension_notice(seconds: float) -> Notice:
     """The notice that this run was suspended for so long."""
-    return Notice(WAS_SUSPENDED, f"The run was suspended for {duration(seconds)}.")
+    return Notice(SUSPENSION, f"The run was suspended for {duration(seconds)}.")
 
 
 def _check_open_files(members: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from pitstop.cluster.cluster_link import suspended
+from pitstop.cluster.cluster_link import suspension_notice
 from pitstop.cluster.gang import GangLeader, LeaderProgress
 from pitstop.cluster.messages import ToLeader, ToMember
 from pitstop.cluster.roster import WAS_SUSPENDED
@@ -344,7 +344,7 @@ def test_members_that_were_suspended_together_have_lost_nobody(
     formed(runs)
     of_tensorflow = f"tensorflow.python.framework.errors_impl.{error}"
     for run in runs:
-        run.perform([suspended(9.0)])
+        run.perform([suspension_notice(9.0)])
         run.perform([ExceptionRaised(of_tensorflow, "", "", 0, "", "", "train", "")])
         run.perform([dataclasses.replace(KILLED, exit_code=1, signal="")])
     turn(runs)

@@ -177,7 +177,7 @@ class GangPart:
                     self._cluster.tell_gang(messages.LevelReport(event.reason))
             case events.MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
-            case events.Notice(code) if code == cluster_link.WAS_SUSPENDED:
+            case events.Notice(code) if code == cluster_link.SUSPENSION:
                 self._was_suspended = True
             case events.ExceptionRaised(class_name) if self._task and not self._left_in_order:
                 # TensorFlow may take half a minute to end the process, if it misses another one.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pitstop import events
-from pitstop.cluster.cluster_link import MEMBERS_SECONDS, suspended
+from pitstop.cluster.cluster_link import MEMBERS_SECONDS, suspension_notice
 from pitstop.cluster.leading import MemberRequest
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.roster import LATE_SECONDS, STORES, SUSPENDED
@@ -200,7 +200,7 @@ class Membership:
         seconds = now - since
         if not (is_awaited and pid):
             if self._suspended_since is not None and seconds >= LATE_SECONDS:
-                yield suspended(seconds)
+                yield suspension_notice(seconds)
             self._suspended_since = None
             return
         self._suspended_since = since
