@@ -251,12 +251,6 @@ _NAMED = {
             del kept[:-2]
             return len(known)
     """,
-    "a global that is deleted": """
-        cache = {}
-        def act(value):
-            globals().pop("cache", None)
-            return "cache" in globals()
-    """,
     "a list with slots": """
         class Items(list):
             __slots__ = ("total",)

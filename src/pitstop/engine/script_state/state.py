@@ -35,7 +35,7 @@ _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
 _ADDRESSING = frozenset({"id", "hash"})
 _FILES = ("_io.", "tensorflow.python.platform.gfile.")
-_WHOLE = ("object", "function", "class", "module")  # each walk sees all fields of these
+_WHOLE = ("object", "function", "class")  # each walk sees all fields of these
 
 Part = tuple[str, str | None]  # a node, or one field of it
 
