@@ -129,3 +129,26 @@ def test_which_items_come_in_one_order(
     assert set_order.has_order(items) == has_order
     if not has_order:
         set_order.fill(set(), [(), *items[::-1]])
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        (1 << 40, 0, 3),
+        (9, 0, 3),
+        (8, 1 << 40, 3),
+        (8, -1, 3),
+        (8, 0, 8),
+        (8, 0, -9),
+        (8,),
+        (8, 0, 3, 4),
+        (8, 0, "3"),
+        ([8], 0, 3),
+        7,
+    ],
+)
+def test_a_layout_that_no_table_has_is_refused(layout: Any) -> None:
+    with pytest.raises(ValueError, match=r"table|values|zip|order"):
+        set_order.fill({1}, [layout, 3])
+    with pytest.raises(ValueError, match=r"table|values|zip|order"):
+        set_order.frozen([layout, 3])

@@ -27,6 +27,7 @@ _LEAST_SLOTS = 8
 _GROWTH = 8  # a table that is made anew has at most so many slots for each of its items
 # The memory of larger tables may be freed while another thread changes the set.
 _MOST_SLOTS = 4096
+_SIZES = frozenset(1 << power for power in range(3, 13))
 _BEYOND = 1 << 20  # so many table sizes, added to a slot, give a number that is hardly an item
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _TEXTS = (str, bytes, PurePath)
@@ -86,7 +87,7 @@ def _is_readable() -> bool:
 
 def fill(value: set[Any], contents: list[Any]) -> None:
     """Gives a set what `items_of` returned; raises `ValueError` if its order cannot be made."""
-    layout, *items = contents
+    layout, items = _checked(contents)
     if layout:
         _build(value, layout, items)
     elif has_order(items):
@@ -97,6 +98,21 @@ def fill(value: set[Any], contents: list[Any]) -> None:
         set.update(value, items)
     if has_order(items) and not (_iterates_as(value, items) and layout_of(value) == layout):
         raise ValueError("its items come in another order")
+
+
+def _checked(contents: list[Any]) -> tuple[Layout, list[Any]]:
+    """The layout and the items; raises `ValueError` for a layout that no table has."""
+    found, *items = contents
+    layout = tuple(found) if isinstance(found, list | tuple) else (found,)
+    size, cursor, *used = layout or (_LEAST_SLOTS, 0)
+    if (
+        not all(type(each) is int for each in layout)
+        or size not in _SIZES
+        or not 0 <= cursor <= size
+        or not all(-size <= slot < size for slot in used)
+    ):
+        raise ValueError("no set has such a table")
+    return layout, items
 
 
 def _build(value: set[Any], layout: Layout, items: list[Any]) -> None:
@@ -150,7 +166,7 @@ def _move_cursor(value: set[Any], cursor: int) -> None:
 
 def frozen(contents: list[Any]) -> frozenset[Any]:
     """A frozenset of what `items_of` returned, in the same order if that can be made."""
-    layout, *items = contents
+    layout, items = _checked(contents)
     if not layout:
         return frozenset(items)
     size, _, *used = layout
