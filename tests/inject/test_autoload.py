@@ -124,3 +124,17 @@ def test_a_failure_of_ours_leaves_the_import_as_it_would_be(
     autoload.install(str(tmp_path / "nobody"), {"framework_i": fail})
     assert importlib.import_module("framework_i").DONE
     del sys.modules["framework_i"]
+
+
+def test_the_user_is_told_once_if_nothing_of_ours_can_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ImportError("no module of ours")
+
+    watch = autoload._Autoload("")
+    monkeypatch.setattr(watch, "_give_up", fail)
+    watch.guarded(fail)()
+    watch.guarded(fail)()
+    said = capsys.readouterr().err
+    assert said.count("can save nothing (ImportError: no module of ours)") == 1

@@ -117,17 +117,25 @@ class _Autoload:
         if self._failed:
             return
         self._failed = True
-        with contextlib.suppress(Exception):
-            from pitstop.errors import UnsupportedVersion
+        why = f"{type(problem).__name__}: {problem}".splitlines()[0]
+        try:
+            self._report(why)
+        except Exception:  # noqa: BLE001  the modules that report may be what cannot be loaded
+            with contextlib.suppress(Exception):
+                from pitstop.plain_text import say
 
-            modules = {name: sys.modules.get(name) for name in (*_FRAMEWORKS, "numpy")}
-            found = {name: getattr(each, "__version__", "") for name, each in modules.items()}
-            known = {name: str(version) for name, version in found.items() if version}
-            why = f"{type(problem).__name__}: {problem}".splitlines()[0]
-            told = " and ".join(f"{name} {version}" for name, version in known.items())
-            message = f"Pitstop cannot work in this process, which has {told} ({why})."
-            remedy = "Use Keras 3.10 and TensorFlow 2.18 or later, or continue without snapshots."
-            self._give_up(known, UnsupportedVersion(message, remedy))
+                say(f"Pitstop fails in this process, and can save nothing ({why}). Reinstall it.")
+
+    def _report(self, why: str) -> None:
+        from pitstop.errors import UnsupportedVersion
+
+        modules = {name: sys.modules.get(name) for name in (*_FRAMEWORKS, "numpy")}
+        found = {name: getattr(each, "__version__", "") for name, each in modules.items()}
+        known = {name: str(version) for name, version in found.items() if version}
+        told = " and ".join(f"{name} {version}" for name, version in known.items())
+        message = f"Pitstop cannot work in this process, which has {told} ({why})."
+        remedy = "Use Keras 3.10 and TensorFlow 2.18 or later, or continue without snapshots."
+        self._give_up(known, UnsupportedVersion(message, remedy))
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
         from pitstop.engine.session.process_session import report_unavailable
