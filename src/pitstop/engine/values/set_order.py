@@ -120,8 +120,7 @@ def _build(value: set[Any], layout: Layout, items: list[Any]) -> None:
     set.clear(value)
     if layout_of(value)[1:] != (cursor,):
         _move_cursor(value, cursor)
-    removed = [slot + size * _BEYOND for slot in _removed(used)]
-    entries = removed + _in_order(_held(used, items), _removed(used), size)
+    removed, entries = _entries(size, used, items)
     if size > _LEAST_SLOTS:
         _enlarge(value, size, entries[: size // _GROWTH])
     for each in entries:
@@ -130,12 +129,12 @@ def _build(value: set[Any], layout: Layout, items: list[Any]) -> None:
         set.discard(value, each)
 
 
-def _held(used: list[int], items: list[Any]) -> dict[int, Any]:
-    return dict(zip((slot for slot in used if slot >= 0), items, strict=True))
-
-
-def _removed(used: list[int]) -> set[int]:
-    return {~slot for slot in used if slot < 0}
+def _entries(size: int, used: list[int], items: list[Any]) -> tuple[list[int], list[Any]]:
+    """Numbers that stand for removed items; these and the items, in an order of adding them."""
+    marked = {~slot for slot in used if slot < 0}
+    held = dict(zip((slot for slot in used if slot >= 0), items, strict=True))
+    removed = [slot + size * _BEYOND for slot in marked]
+    return removed, removed + _in_order(held, marked, size)
 
 
 def _enlarge(value: set[Any], size: int, entries: list[Any]) -> None:
@@ -170,8 +169,7 @@ def frozen(contents: list[Any]) -> frozenset[Any]:
     if not layout:
         return frozenset(items)
     size, _, *used = layout
-    removed = [slot + size * _BEYOND for slot in _removed(used)]
-    entries = removed + _in_order(_held(used, items), _removed(used), size)
+    removed, entries = _entries(size, used, items)
     # A table grows by steps while items are added one by one, and once for those of a dictionary.
     grown, at_once = frozenset(entries), frozenset(dict.fromkeys(entries))
     found = at_once if layout_of(at_once)[:1] == (size,) else grown
