@@ -33,7 +33,7 @@ from pitstop.engine.script_state import array_checksum
 from pitstop.engine.script_state.frozen import BARE
 from pitstop.engine.script_state.holder import items_of
 from pitstop.engine.values import reachable
-from pitstop.engine.values.described import digest_of_text
+from pitstop.engine.values.described import builtin_of, digest_of_text
 from pitstop.engine.values.reachable import CACHED, dict_of
 
 _MOST_BYTES = 8 << 20
@@ -126,8 +126,8 @@ def _of_settings(value: Any) -> str:
 
 def is_of_graph(value: Any, most_depth: int = 3) -> bool:
     """Whether it consists of tensors of a graph, which have no values."""
-    if issubclass(type(value), list | tuple | dict):
-        base: Any = next(each for each in (dict, list, tuple) if issubclass(type(value), each))
+    base = builtin_of(value)
+    if base in (dict, list, tuple):
         items = dict.values(value) if base is dict else base.__iter__(value)
         is_inside = base.__len__(value) and most_depth
         return bool(is_inside) and all(is_of_graph(each, most_depth - 1) for each in items)

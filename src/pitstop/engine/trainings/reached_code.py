@@ -16,6 +16,7 @@ from typing import Any
 from pitstop.engine.script_state.holder import called_for, fields_of, is_plain_object
 from pitstop.engine.values.code_names import codes_in, names_in
 from pitstop.engine.values.described import (
+    builtin_of,
     code_digest,
     describe,
     digest_of_text,
@@ -118,8 +119,7 @@ class _Walk:
     def reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
         try:
             # By the methods of the builtin: those of the script may count, or load what is missing.
-            is_dict = issubclass(type(value), dict)  # or a wrapper of TensorFlow around one
-            values = dict.values if is_dict else methodcaller("values")
+            values = dict.values if builtin_of(value) is dict else methodcaller("values")
             members = list(values(value)) if isinstance(value, dict) else value
             if not isinstance(members, list | tuple | types.ModuleType):
                 self.reach(name, members)
@@ -127,8 +127,7 @@ class _Walk:
             self._add(name, type(error).__name__)
             return
         if isinstance(members, list | tuple) and depth > 0:
-            kinds = (each for each in (list, tuple) if issubclass(type(members), each))
-            base: Any = next(kinds, type(members))
+            base: Any = builtin_of(members) or type(members)
             for each in itertools.islice(base.__iter__(members), _MOST_MEMBERS):
                 self.reach_members(name, each, depth - 1)
 

@@ -60,10 +60,15 @@ def is_plain(value: Any) -> bool:
     )
 
 
+def builtin_of(value: Any) -> Any:
+    """The builtin collection from which the class of a value is derived; None for others."""
+    # By type: a wrapper of TensorFlow says that it is what it holds.
+    return next((each for each in _BUILTIN if issubclass(type(value), each)), None)
+
+
 def _items_of(value: Any) -> list[Any]:
     """Of a builtin collection; pairs of a mapping.  It calls no method of a class of the script."""
-    # By type: a wrapper of TensorFlow says that it is what it holds.
-    base: Any = next((each for each in _BUILTIN if issubclass(type(value), each)), None)
+    base = builtin_of(value)
     if base is not None:
         return list(dict.items(value) if base is dict else base.__iter__(value))
     return list(value.items() if isinstance(value, _MAPPINGS) else value)
