@@ -126,8 +126,8 @@ def _of_settings(value: Any) -> str:
 
 def is_of_graph(value: Any, most_depth: int = 3) -> bool:
     """Whether it consists of tensors of a graph, which have no values."""
-    base = builtin_of(value)
-    if base in (dict, list, tuple):
+    if issubclass(type(value), list | tuple | dict):
+        base = builtin_of(value)
         items = dict.values(value) if base is dict else base.__iter__(value)
         is_inside = base.__len__(value) and most_depth
         return bool(is_inside) and all(is_of_graph(each, most_depth - 1) for each in items)
