@@ -47,6 +47,14 @@ def test_what_the_gpu_has_and_who_else_uses_it() -> None:
     advice = advice_of(replace(failed, flight=seen))
     assert "GPU 0 has 12.0 GB; at most 11.0 GB of it was in use." in advice
     assert "Other programs used 3.0 GB of GPU 0." in advice
+    assert not any("memory_limit" in line for line in advice)
+
+
+def test_a_gpu_that_was_mostly_free() -> None:
+    gpu = GpuSample(0, "H100", used_bytes=GB // 2, total_bytes=80 * GB, own_bytes=GB // 2)
+    seen = FlightRecord(gpus=(gpu,), gpu_peak_bytes={0: GB // 2})
+    failed = attempt_of(STARTED, CONNECTED, OOM, exited(1), state="failed")
+    assert any("memory_limit" in line for line in advice_of(replace(failed, flight=seen)))
 
 
 @pytest.mark.parametrize(

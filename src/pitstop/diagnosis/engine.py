@@ -184,9 +184,17 @@ def _gpus(evidence: Evidence) -> Iterator[str]:
             continue
         total, peak = phrases.size(gpu.total_bytes), phrases.size(peak_bytes)
         yield f"GPU {gpu.index} has {total}; at most {peak} of it was in use."
+        if peak_bytes < gpu.total_bytes // 2:
+            yield _LIMITED
         others_bytes = (gpu.used_bytes or 0) - (gpu.own_bytes or 0)
         if gpu.own_bytes is not None and others_bytes > gpu.total_bytes // 20:
             yield f"Other programs used {phrases.size(others_bytes)} of GPU {gpu.index}."
+
+
+_LIMITED = (
+    "Most of it was free: either the refused value is larger than the rest, or the script limits "
+    "what TensorFlow takes (memory_limit)."
+)
 
 
 Rule = Callable[[Evidence], Finding | None]

@@ -62,8 +62,8 @@ _MARKED = (
     "only where it comes often enough in one process; use jit_compile=True instead"
 )
 _COMPILED = (
-    "{} is compiled by XLA (jit_compile); whether it repeats its results on this device was never "
-    "tested"
+    "{} is compiled by XLA (jit_compile), which may choose other kernels on this device in another "
+    "process"
 )
 
 
