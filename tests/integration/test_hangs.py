@@ -37,7 +37,8 @@ def _assert_goes_on(folder: Path, way: str, undisturbed: Path) -> TrainingStalle
     assert ended.returncode == 0, ended.stderr
     assert [each.state for each in run.events(AttemptEnded)] == ["failed", "completed"]
     assert [each.cause for each in run.events(RestartPlanned)] == ["hang_or_stall"]
-    assert run.last(Restored).level in ("exact", "exact_by_replay")
+    restored = run.last(Restored)
+    assert restored.level in ("exact", "exact_by_replay"), restored
     assert run.processes() == []
     assert_identical(undisturbed, folder / _WEIGHTS)
     (stall,) = run.events(TrainingStalled)

@@ -30,11 +30,11 @@ def test_a_signal_asks_for_a_stop_and_a_second_interrupt_ends_at_once(
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with StopSignals(supervisor.session):
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # to this thread: `os.kill` may choose another one
         assert supervisor.beacon.stop() == Stop.GRACEFUL
         assert supervisor.event() == StopRequested("signal", "graceful", signal="SIGTERM")
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) == before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
