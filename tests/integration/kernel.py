@@ -30,7 +30,8 @@ class Ends(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if os.path.exists("plan"):
             name, step, training = open("plan").read().split()
-            if training == self.training and int(self.model.optimizer.iterations) == int(step):
+            done = self.model.optimizer.iterations.numpy()
+            if training == self.training and done == int(step):
                 os.remove("plan")
                 os.kill(os.getpid(), getattr(signal, name))
 

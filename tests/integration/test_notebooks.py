@@ -288,3 +288,68 @@ def test_a_model_of_another_cell_trained_twice_in_one(start: Start, tmp_path: Pa
         kernel.run("model.evaluate(x, y, verbose=0)")
         assert kernel.run(cell).status == "ok"
         assert kernel.value(OUTCOME) == whole
+
+
+_TWO_DEVICES = """
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+"""
+_MIRRORED = """
+with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    model = build()
+"""
+_ROWS = """
+import tensorflow as tf
+rows = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(16, seed=1).batch(32)
+"""
+_FIT_ROWS = FIT.replace("x, y", "rows")
+
+
+def test_a_mirrored_model_goes_on_in_the_same_kernel_and_in_the_next(
+    start: Start, tmp_path: Path
+) -> None:
+    cells = [_TWO_DEVICES, SEEDED, MODEL, _MIRRORED, _ROWS, _FIT_ROWS]
+    plain = _plain(start, tmp_path / "plain", cells)
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, *cells[:-1]]).status == "ok"
+        kernel.plan("SIGINT", 5)
+        assert "Stopped after step 5 " in kernel.run(_FIT_ROWS).text
+        kernel.plan("SIGKILL", 17)
+        assert kernel.run_all([_ROWS, _FIT_ROWS]).status == "dead"
+    with start(tmp_path) as kernel:
+        ran = kernel.run_all([LOAD, SETUP, *cells])
+        assert RESUMED in ran.text
+        assert "not exact" not in ran.text
+        assert kernel.value(OUTCOME) == plain
+
+
+def test_a_shuffle_goes_on_with_the_same_orders_in_the_same_kernel(
+    start: Start, tmp_path: Path
+) -> None:
+    cells = [SEEDED, MODEL, _ROWS, _FIT_ROWS]
+    plain = _plain(start, tmp_path / "plain", cells)
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, *cells[:-1]]).status == "ok"
+        for step in (7, 8, 15, 23):  # near the end of each epoch, the buffer is empty
+            kernel.plan("SIGINT", step)
+            assert f"Stopped after step {step} " in kernel.run(_FIT_ROWS).text
+        assert "not exact" not in kernel.run(_FIT_ROWS).text
+        assert kernel.value(OUTCOME) == plain
+
+
+def test_a_shuffle_that_cannot_be_set_back_is_named(start: Start, tmp_path: Path) -> None:
+    rows = _ROWS.replace(".batch", ".cache().shuffle(16, seed=2).batch")
+    cells = [SEEDED, MODEL, rows, _FIT_ROWS]
+    plain = _plain(start, tmp_path / "plain", cells)
+    for again, is_named in (([_FIT_ROWS], True), ([rows, _FIT_ROWS], False)):
+        folder = tmp_path / str(is_named)
+        folder.mkdir()
+        with start(folder) as kernel:
+            assert kernel.run_all([LOAD, SETUP, *cells[:-1]]).status == "ok"
+            kernel.plan("SIGINT", 13)
+            kernel.run(_FIT_ROWS)
+            told = kernel.run_all(again).text
+            assert f"{RESUMED} 13" in told
+            assert ("run the cell that makes the dataset again" in told) == is_named
+            assert is_named or kernel.value(OUTCOME) == plain

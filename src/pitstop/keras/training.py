@@ -38,14 +38,13 @@ from pitstop.keras.fits.short_fits import ShortFit, ShortFits
 from pitstop.keras.inputs.training_input import end_at_exit
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.models import micro_batches
-from pitstop.keras.models.variable_paths import TrainedModels
+from pitstop.keras.models.variable_paths import TrainedModels, parts_of
 from pitstop.keras.packages import private_of
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.kept_files import KEPT_FILES
 from pitstop.tensorflow.pipelines import pipeline
 from pitstop.tensorflow.shuffle_readings import SHUFFLE_READINGS
-from pitstop.tensorflow.variables.naming import value_of
 from pitstop.tensorflow.variables.variables import REGISTRY
 
 _TWO_FITS = (
@@ -184,7 +183,7 @@ class Training:
         self._caught.save(self.session)
         if self.session.kernel:
             # The model may be older than the extension.
-            REGISTRY.adopt(map(value_of, model_variables(model)))
+            REGISTRY.adopt(part for each in model_variables(model) for part, _ in parts_of(each))
         known = self._short.begins(model, arguments)
         if known is not None:
             beginning = self._recognition.begin_short(known.place)

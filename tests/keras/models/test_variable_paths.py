@@ -9,8 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from pitstop.keras.models.variable_paths import OtherVariables, VariablePaths
+from pitstop.keras.models.variable_paths import OtherVariables, VariablePaths, parts_of
 from pitstop.tensorflow.variables.variables import REGISTRY
 
 
@@ -79,3 +80,18 @@ def test_a_value_on_a_device_has_changed_if_it_differs(monkeypatch: pytest.Monke
     others = OtherVariables(lambda _: "")
     values |= {"1 other": [1.0, 2.0], "2 longer": [1.0, 1.0, 1.0], "3 new": [1.0]}
     assert others.changed() == ["other", "longer", "new"]
+
+
+def test_in_a_notebook_each_replica_of_a_variable_has_a_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(REGISTRY, "only_owned", True)
+    cpu = tf.distribute.MirroredStrategy(["CPU:0"])
+    with cpu.scope():
+        mirrored = keras.Variable([1.0, 2.0], name="kernel")
+    ((part, path),) = parts_of(mirrored)
+    assert (part is mirrored.value.values[0], path) == (True, mirrored.path)
+    plain = keras.Variable([1.0], name="bias")
+    assert parts_of(plain) == [(plain.value, plain.path)]
+    monkeypatch.setattr(REGISTRY, "only_owned", False)
+    assert parts_of(mirrored)[0][0] is mirrored.value

@@ -140,6 +140,7 @@ class FitRun:
             data=self.arguments.get("x"),
             readers=self._read_by_callbacks(),
             read_in_parts=[self.validation.data] if self.arguments.get("validation_steps") else [],
+            training=self.position.fit if self.session.kernel else None,
         )
         reseeded = self.identity is not None and self.identity.reseeded
         if ahead := READ_AHEAD.doubt(self.arguments.get("x"), reseeded=reseeded):

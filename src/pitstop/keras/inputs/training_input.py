@@ -16,6 +16,7 @@ from pitstop.engine.snapshots.state_capture import HeldTensor
 from pitstop.engine.values.python_state import Encoder, decode
 from pitstop.keras.inputs import input_state
 from pitstop.keras.inputs.bad_records import BadRecords
+from pitstop.keras.inputs.first_reading import READ_ON, FirstReading
 from pitstop.keras.inputs.fit_objects import FitObjects
 from pitstop.keras.inputs.input_level import NOT_REPEATABLE, LaterEpochs, RepeatedShuffles
 from pitstop.keras.inputs.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
@@ -51,8 +52,13 @@ class TrainingInput:
         data: Any = None,
         readers: Sequence[Any] = (),
         read_in_parts: Sequence[Any] = (),
+        training: int | None = None,
     ) -> None:
-        """`readers`: what callbacks may read; `read_in_parts`: what validations read in parts."""
+        """What a `fit` reads.
+
+        `readers`: what callbacks may read; `read_in_parts`: what validations read in parts;
+        `training`: see `FirstReading`.
+        """
         mode = InputMode(settings.input_mode)
         self._overhead = settings.overhead
         self._objects = objects
@@ -81,6 +87,7 @@ class TrainingInput:
         self.bad_records = BadRecords(self.dataset, may_skip=settings.skips_bad_records)
         self._shuffles = RepeatedShuffles(self.dataset, in_parts=bool(source.steps_per_epoch))
         self._first: FreshIterator | None = None
+        self._reading = FirstReading(data, training)
         self._before_replay: dict[str, Any] | None = None
         self._is_unseen = False  # see `before_unread`
 
@@ -139,6 +146,9 @@ class TrainingInput:
             with fenced(spoils=True):
                 self._shuffles.begin()
         self.iterator = iter(self._source._get_iterator())
+        if self.state.created == 0 and self._reading.is_watched:
+            with fenced(spoils=True):
+                self._reading.begin(FreshIterator.of(self.iterator).state)
         self.state.created_one()
         return self.iterator
 
@@ -192,6 +202,7 @@ class TrainingInput:
         is replayed must not be read, and one that reads ahead, or begins a shuffle after another,
         would take seeds.
         """
+        self._reading.resume()
         if self.state.anew:
             return iter(self._source._get_iterator())
         described = saved.state["fit"]["input"]
@@ -211,7 +222,10 @@ class TrainingInput:
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
     def prepare(self, saved: SavedState) -> None:
+        self._reading.resume()
         described = saved.state["fit"]["input"]
+        if self._reading.cannot_repeat(by_replay=described["replay"]):
+            described["level"] = READ_ON.level, READ_ON.reason
         if described["replay"]:
             kept = pipeline.kept_stages(self.dataset)
             filled = [each for each in kept if each.is_hidden and each.name in described["fills"]]
@@ -301,7 +315,9 @@ class TrainingInput:
 
     def _first_iterator(self) -> FreshIterator:
         if self._first is None:
-            self._first = FreshIterator.of(self.create_iterator())
+            fresh = FreshIterator.of(self.create_iterator())
+            state = self._reading.set_back(fresh.iterator, fresh.state)
+            self._first = FreshIterator(fresh.iterator, state)
         return self._first
 
 

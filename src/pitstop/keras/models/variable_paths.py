@@ -12,8 +12,8 @@ from pitstop.engine.trainings.present_identity import names_on_stack
 from pitstop.engine.values import reachable
 from pitstop.keras.common_private import model_variables
 from pitstop.keras.packages import kinds
-from pitstop.tensorflow import private
-from pitstop.tensorflow.variables.naming import path_of, value_of
+from pitstop.tensorflow import private, strategies
+from pitstop.tensorflow.variables.naming import of_replica, path_of, value_of
 from pitstop.tensorflow.variables.variables import REGISTRY, PathOf
 
 
@@ -46,6 +46,16 @@ class TrainedModels:
         }
 
 
+def parts_of(variable: Any) -> list[tuple[Any, str]]:
+    """The `tf.Variable`s of one of a model, each with its path: in a notebook, of each replica.
+
+    A script's are known by their order.
+    """
+    value, path = value_of(variable), path_of(variable)
+    parts = strategies.parts_of(value) if REGISTRY.only_owned else (value,)
+    return [(part, of_replica(path, number)) for number, part in enumerate(parts)]
+
+
 class VariablePaths:
     """The paths of a model's variables, of its metrics' and its optimizer's; looked up once."""
 
@@ -60,7 +70,7 @@ class VariablePaths:
         if identity(variable) not in self._paths and self._created != REGISTRY.created:
             self._created = REGISTRY.created
             found = model_variables(self._model)
-            self._paths = {identity(value_of(each)): path_of(each) for each in found}
+            self._paths = {identity(part): path for each in found for part, path in parts_of(each)}
         return self._paths.get(identity(variable), "")
 
     def free_unheld(self) -> None:

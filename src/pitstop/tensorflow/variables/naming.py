@@ -21,6 +21,11 @@ def value_of(variable: Any) -> Any:
     return variable.value if hasattr(variable, "path") else variable
 
 
+def of_replica(path: str, number: int) -> str:
+    """As TensorFlow names the variables of a mirrored one: the first has no number."""
+    return f"{path}{_REPLICA}{number}" if number else path
+
+
 class Naming:
     """The names of variables, as the framework that creates them knows them."""
 
