@@ -196,7 +196,6 @@ _LIMITED = (
     "what TensorFlow takes (memory_limit)."
 )
 
-
 Rule = Callable[[Evidence], Finding | None]
 
 RULES: tuple[Rule, ...] = (

@@ -17,7 +17,6 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, FOUND_FILE, JOURNAL_FILE, OUT
 
 TAIL_BYTES = 64 * 1024
 
-
 MOST_SAMPLES = 600
 """Of the flight recorder's, that a diagnosis looks at: the last five minutes, and before them."""
 

@@ -192,7 +192,6 @@ class ThreadFailed(Event):
 
 SIGNALLING = ("os.kill", "signal.pthread_kill", "signal.raise_signal")
 
-
 DRILLED = "--die-at-step"
 
 

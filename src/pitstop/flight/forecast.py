@@ -16,7 +16,6 @@ _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
 PYTHON = "python"  # what grows, where the memory blocks of Python's objects do
 _PYTHON_KEY = (PYTHON, "")
 
-
 BLOCK_SECONDS = (2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)
 MOST_BLOCKS = 48
 HORIZON_WINDOWS = 3.0  # how far a forecast reaches ahead, in windows that it looked back

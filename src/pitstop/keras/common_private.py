@@ -17,7 +17,6 @@ Source = tuple[Any, tuple[str, ...]]
 
 _COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
 
-
 _OF_CALLBACKS = (
     ("on_train_begin", ("self", "logs")),
     ("on_epoch_begin", ("self", "epoch", "logs")),

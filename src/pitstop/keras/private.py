@@ -57,7 +57,6 @@ _GLOBAL_SEEDS = "global_seed_generator"
 _inner_optimizer = common_private.inner_optimizer
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
-
 _LINES, _FIRST_LINE = inspect.getsourcelines(EpochIterator._enumerate_iterator)
 _WARNS = (at for at, line in enumerate(_LINES) if "_interrupted_warning" in line)
 _WARNING_LINE = _FIRST_LINE + next(_WARNS, 0)

@@ -130,7 +130,6 @@ class KerasLibrary:
 _HANDLES = (tf.resource, tf.variant)
 _COMPOSITES = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
-
 _OWN_NAMES: dict[tuple[str, ...], reachable.Known[frozenset[str]]] = {}
 """By the packages of Keras that are imported."""
 

@@ -23,7 +23,6 @@ _DOUBT = (
     "use tf.random.stateless_* ops with a seed from a variable or the step number"
 )
 
-
 Named = Mapping[str, Any]  # the objects of a loop, by the names that the script gives them
 
 

@@ -33,7 +33,6 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
     "colab": ("COLAB_RELEASE_TAG",),
 }
 
-
 SLURM_JOB_END = "SLURM_JOB_END_TIME"
 """Environment variable: when the time of the job is up, in seconds since the epoch."""
 

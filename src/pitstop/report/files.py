@@ -13,7 +13,6 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE
 
 PAGE = "report.html"
 
-
 FORMS: Mapping[str, Callable[[WhyReport], str]] = {
     "report.json": lambda report: json_text(report.to_json()) + "\n",
     "report.md": markdown.render,

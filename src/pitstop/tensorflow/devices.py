@@ -50,12 +50,10 @@ _MIXED = not_exact(
     f"--on-oom precision made {MIXED_PRECISION} the default of Keras, which changes the results"
 )
 
-
 _CLUSTERED = not_exact(
     "XLA compiles parts of the training by itself (auto-clustering): a part for another size of "
     "batch only where it comes often enough in one process; use jit_compile=True instead"
 )
-
 
 _MARKED = (
     "{} marks parts of its graph for XLA (jit_scope): a part for another size of batch is compiled "

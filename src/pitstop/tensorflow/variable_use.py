@@ -22,7 +22,6 @@ NEEDED: tuple[tuple[Any, str], ...] = (
     (cross_device_ops.CollectiveAllReduce, _ALL_REDUCE),
 )
 
-
 _HANDLE = "_handle"
 """What the C++ code of eager ops reads a variable by (pywrap_tfe_src.cc); Python uses `handle`."""
 

@@ -178,7 +178,6 @@ _BEGUN_BANNER = re.compile(r"slurmstepd: .*?\*\*\* (?!.*\*\*\*)")
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
 
-
 _TYPESET = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xa0", '"""\'\' ')
 """What a mail program or a page has put in the place of plain quotation marks and spaces."""
 

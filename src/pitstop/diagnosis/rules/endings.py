@@ -27,7 +27,6 @@ _SCHEDULER_LINES: dict[str, CauseId] = {
 }
 """Words of slurmstepd, which says why it cancels a job in the job's own output."""
 
-
 _OWN_SOURCES = {
     "command": "`pitstop stop`",
     "cluster": "another member of the cluster",

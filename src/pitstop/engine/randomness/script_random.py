@@ -36,7 +36,6 @@ _MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"
 _GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
 _GETSTATE = random.Random.getstate
 
-
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
 _LOOKED_AT: set[str] = set()  # modules, each of which is looked at once
 _IN_LIBRARIES: dict[str, list[str]] = {}

@@ -34,7 +34,6 @@ _GIVEN_UP_NS = 60_000_000_000
 # Of the budget; snapshots by cadence have a half.
 _HOLDS_SHARE = 0.5
 
-
 Take = Callable[[], StateCapture | None]  # takes a cut here and now; None where there is none
 
 

@@ -44,7 +44,6 @@ _Follow = Callable[[str, Any], Iterator[Reference]]
 _Kinds = tuple[type, ...]
 Opened = Callable[[type], bool]  # whether the attributes of such objects of libraries are followed
 
-
 _CELLS: set[str] = set()  # modules that cells of a notebook fill
 _OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")  # what IPython puts there
 _OF_SYS = frozenset(vars(sys))  # before the script has added to them
@@ -325,7 +324,6 @@ _FOLLOWED: Mapping[type, _Follow] = {
     ),
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
 }
-
 
 Known = dict[int, tuple[type, _T]]
 """What is known of classes, by their identities: some of the script cannot be hashed."""

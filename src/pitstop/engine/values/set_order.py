@@ -38,7 +38,6 @@ Layout = tuple[int, ...]
 Empty where nothing depends on it, or where it cannot be read.
 """
 
-
 _TABLE = struct.Struct("nnnPnn")
 """What follows the header of an object in `PySetObject`: fill, used, mask, table, hash, finger."""
 

@@ -25,7 +25,6 @@ _LOOKS_UNTIL_BUILT = 2
 # Keras itself sets it when a layer or an optimizer gets its variables.
 _SET_BY_KERAS = ("built",)
 
-
 _TRACED_WITH: WeakKeyDictionary[Any, Flags] = WeakKeyDictionary()
 """By training step, which a later `fit` takes over without looking at the flags again."""
 

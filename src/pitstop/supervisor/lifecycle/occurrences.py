@@ -82,7 +82,6 @@ class ArenaReceived(Told):
 
 Occurrence: TypeAlias = Event | Trigger | Instruction | Message | Told
 
-
 Reader = Callable[[], Iterable[Occurrence] | None]
 
 

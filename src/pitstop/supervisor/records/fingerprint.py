@@ -56,7 +56,6 @@ _MEANINGS: Mapping[str, tuple[str, bool]] = {
     "device": ("the device that computes", True),
 }
 
-
 _DATA = "the training data"
 # Their values are digests, which tell a user nothing.
 _SHOWN_BY_NAME = {

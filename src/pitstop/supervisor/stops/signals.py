@@ -42,7 +42,6 @@ _USUAL: Mapping[signal.Signals, Action] = {
     signal.SIGUSR2: Action.CHECKPOINT,
 }
 
-
 SignalActions = Mapping[signal.Signals, Action]
 
 

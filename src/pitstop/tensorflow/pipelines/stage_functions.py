@@ -14,7 +14,6 @@ from pitstop.tensorflow.pipelines.stages import every_stage, functions
 
 FROM_GENERATOR = "from_generator"  # the name of a stage that runs a generator of Python
 
-
 VARIABLE_WRITES = frozenset(
     {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "RngReadAndSkip", "RngSkip"}
 )

@@ -21,7 +21,6 @@ from pitstop.tensorflow.variables.variables import REGISTRY
 _ALLOCATOR = "TF_GPU_ALLOCATOR"
 _GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 
-
 _PEAKS: dict[str, int] = {}
 """The most that was used of each GPU, without what was held beside steps."""
 
