@@ -33,11 +33,7 @@ _SIGNAL = Quantity("signal", parse_signal)
 @click.option("--signal", "signal_name", type=_SIGNAL, help="Signal that killed it: 9, SIGKILL.")
 @report_forms
 def diagnose(
-    log: Path,
-    *,
-    exit_code: int | None,
-    signal_name: str | None,
-    forms: OutputFormats,
+    log: Path, *, exit_code: int | None, signal_name: str | None, forms: OutputFormats
 ) -> None:
     """Explain why a training stopped, from its LOG alone.
 

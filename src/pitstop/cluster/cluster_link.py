@@ -10,13 +10,7 @@ from collections.abc import Iterator, Mapping
 from pitstop import __version__
 from pitstop.cluster import roster, secret
 from pitstop.cluster.gang import LeaderProgress
-from pitstop.cluster.leading import (
-    Following,
-    GangLeading,
-    LeaderReply,
-    Leading,
-    MemberRequest,
-)
+from pitstop.cluster.leading import Following, GangLeading, LeaderReply, Leading, MemberRequest
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release, ToLeader, ToMember
 from pitstop.cluster.network_thread import LeaderServer, MemberClient
 from pitstop.cluster.roster import LEASE_SECONDS
@@ -178,12 +172,7 @@ class ClusterLink:
             return Leading(server, self.lease_seconds, GangLeading(server, spec, task))
         assert spec.leader is not None
         introduction = JoinRequest(
-            PROTOCOL,
-            str(task),
-            spec.counts,
-            __version__,
-            socket.gethostname(),
-            os.getpid(),
+            PROTOCOL, str(task), spec.counts, __version__, socket.gethostname(), os.getpid()
         )
         client = MemberClient(spec.leader, endpoint, known, introduction)
         client.start()

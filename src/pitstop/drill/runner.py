@@ -109,10 +109,7 @@ class _Runner:
         return _judge(interruption, self._folder.run_dir(name), expected, ran)
 
     def _run(
-        self,
-        name: str,
-        every_steps: int = 0,
-        interruption: Interruption | None = None,
+        self, name: str, every_steps: int = 0, interruption: Interruption | None = None
     ) -> tuple[int, float]:
         kill = interruption is not None and interruption.kind == "kill"
         stop = interruption is not None and not kill

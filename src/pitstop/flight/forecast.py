@@ -111,11 +111,7 @@ def _at_scale(scale: TimeScale, highest: float, left: float, outlook: Outlook) -
     seconds_left = left / line.per_second
     if seconds_left > min(_limits(window, outlook)):
         return None
-    return Forecast(
-        per_second=line.per_second,
-        seconds_left=seconds_left,
-        window_seconds=window,
-    )
+    return Forecast(per_second=line.per_second, seconds_left=seconds_left, window_seconds=window)
 
 
 def _steady(scale: TimeScale) -> Trend | None:

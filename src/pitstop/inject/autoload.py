@@ -64,10 +64,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
         self._finding: set[str] = set()
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in self._watched or fullname in self._finding:
             return None

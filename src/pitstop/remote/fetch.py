@@ -48,10 +48,7 @@ def fetch_records(storage: Storage, target: Path, sizes: Mapping[str, int]) -> N
 
 
 def _fetch_checkpoints(
-    storage: Storage,
-    folder: Path,
-    manifests: Sequence[StoredManifest],
-    say: Callable[[str], None],
+    storage: Storage, folder: Path, manifests: Sequence[StoredManifest], say: Callable[[str], None]
 ) -> tuple[Manifest, ...]:
     fetched: dict[str, Path] = {}
     good = []

@@ -24,13 +24,7 @@ from pitstop.store.image import (
     plan_image,
 )
 from pitstop.store.increment import joined
-from pitstop.store.manifest import (
-    STATE_FILE,
-    TENSORS_FILE,
-    FileEntry,
-    Manifest,
-    Part,
-)
+from pitstop.store.manifest import STATE_FILE, TENSORS_FILE, FileEntry, Manifest, Part
 
 PIECE_BYTES = 8 << 20
 """Bytes read at a time: small enough to stay in a CPU cache, large enough for a disk."""
@@ -179,10 +173,7 @@ def opened(path: Path, name: str) -> Iterator[BinaryIO]:
 
 
 def _read_checked(
-    path: Path,
-    manifest: Manifest,
-    image: Image,
-    sink: Callable[[memoryview], None],
+    path: Path, manifest: Manifest, image: Image, sink: Callable[[memoryview], None]
 ) -> dict[str, bytes]:
     names = [place.spec.name for place in image.placements]
     hasher = StreamHasher((name, manifest.tensors[name].size_bytes) for name in names)

@@ -59,10 +59,7 @@ def total_steps(status: Status) -> int | None:
 def _cluster(status: Status) -> list[tuple[str, str]]:
     rows = [row for row in status.members if isinstance(row, dict)]
     leader = status.leader or next((str(row["task"]) for row in rows), "")
-    return [
-        ("cluster", f"led by {leader}" if leader else ""),
-        *(("", _task(row)) for row in rows),
-    ]
+    return [("cluster", f"led by {leader}" if leader else ""), *(("", _task(row)) for row in rows)]
 
 
 def _task(row: dict[str, JsonValue]) -> str:

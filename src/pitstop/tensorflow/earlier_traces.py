@@ -124,10 +124,7 @@ class _Dispatch(_Table):
     """
 
     def __init__(
-        self,
-        earlier: list[_Inputs],
-        traced: list[_Inputs],
-        numbers: Numbers | None,
+        self, earlier: list[_Inputs], traced: list[_Inputs], numbers: Numbers | None
     ) -> None:
         super().__init__()
         self._numbers = numbers

@@ -128,12 +128,7 @@ def find(roots: Mapping[str, Any], kinds: _Kinds, opened: Opened) -> dict[str, A
 
 
 def find_used(
-    root: Any,
-    kinds: _Kinds,
-    opened: Opened,
-    without: Any = None,
-    *,
-    in_collections: bool = False,
+    root: Any, kinds: _Kinds, opened: Opened, without: Any = None, *, in_collections: bool = False
 ) -> list[Any]:
     """Objects of these kinds that an object and its code's globals use, except behind `without`.
 

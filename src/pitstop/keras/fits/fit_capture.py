@@ -43,12 +43,7 @@ class FitPosition:
 def _not_restored(run: Any) -> list[str]:
     moved = run.streams.script.lacks(run.objects.moved_generators())
     generators = [f"{name} (random)" for name in moved if run.objects.holds(name)]
-    return [
-        *run.structure.unverified,
-        *run.objects.unverified,
-        *generators,
-        *run.others.changed(),
-    ]
+    return [*run.structure.unverified, *run.objects.unverified, *generators, *run.others.changed()]
 
 
 def _changed_behind(run: Any, cut: Mapping[str, Any]) -> list[str]:

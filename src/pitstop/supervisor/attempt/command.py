@@ -17,11 +17,7 @@ from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
-from pitstop.supervisor.processes.trainer_process import (
-    AdoptedProcess,
-    KernelProcess,
-    aftermath,
-)
+from pitstop.supervisor.processes.trainer_process import AdoptedProcess, KernelProcess, aftermath
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.notices import ABANDONED, NO_TRAINING
 
@@ -92,10 +88,7 @@ class Command:
     _wait_status: int | None
 
     def __init__(
-        self,
-        resources: AttemptResources,
-        trainers: TrainerReception,
-        running: RunningCommand,
+        self, resources: AttemptResources, trainers: TrainerReception, running: RunningCommand
     ) -> None:
         self.main = main = running.main
         self.exit_code = 0

@@ -58,10 +58,7 @@ _MEANINGS: Mapping[str, tuple[str, bool]] = {
 
 _DATA = "the training data"
 # Their values are digests, which tell a user nothing.
-_SHOWN_BY_NAME = {
-    "the script's text": "the script",
-    f"{_DATA}'s digest": _DATA,
-}
+_SHOWN_BY_NAME = {"the script's text": "the script", f"{_DATA}'s digest": _DATA}
 HASH_SEED = "PYTHONHASHSEED"
 _LARGEST_HASH_SEED = 2**32 - 1
 

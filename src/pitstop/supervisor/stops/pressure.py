@@ -110,10 +110,7 @@ class PressureWatch:
         self._samples: deque[MemoryPressure] = deque(maxlen=_LASTING_LOOKS)
 
     def rises(
-        self,
-        now_seconds: float,
-        trainer_bytes: Callable[[], int | None],
-        checkpoint_bytes: int,
+        self, now_seconds: float, trainer_bytes: Callable[[], int | None], checkpoint_bytes: int
     ) -> str:
         if now_seconds < self._look_at:
             return ""

@@ -183,10 +183,7 @@ class VariableRegistry:
 
     def _add(self, variable: Any) -> None:
         created = _Created(
-            weakref.ref(variable),
-            self.naming.of(variable),
-            variable.dtype.name,
-            _shape(variable),
+            weakref.ref(variable), self.naming.of(variable), variable.dtype.name, _shape(variable)
         )
         index = len(self._created)
         self._created.append(created)
