@@ -32,11 +32,11 @@ def test_the_main_thread_comes_first_and_the_innermost_call_too() -> None:
     assert str(other.frames[0]) == "/app/data.py:6 in rows()"
 
 
-def test_calls_are_found_by_path_and_function() -> None:
+def test_calls_are_found_by_parts_of_paths() -> None:
     main, other = parse(TEXT)
     assert main.has("tensorflow/python/eager/")
-    assert main.has("eager/execute.py", "quick")
-    assert not main.has("eager/execute.py", "slow")
+    assert main.has("no/such.py", "eager/execute.py")
+    assert not main.has()
     assert not other.has("tensorflow")
 
 
@@ -62,8 +62,8 @@ def test_what_this_python_writes_is_understood(tmp_path: Path) -> None:
     # In a process of its own: Python writes the stacks of 100 threads at most.
     (script := tmp_path / "script.py").write_text(_DUMPS)
     main, other = parse(subprocess.check_output([sys.executable, script], text=True))
-    assert main.has("script.py", "dump")
-    assert other.has("threading.py", "wait")
+    assert "dump" in [each.function for each in main.frames if each.is_in(["script.py"])]
+    assert "wait" in [each.function for each in other.frames if each.is_in(["threading.py"])]
 
 
 def test_nothing_is_no_stack() -> None:

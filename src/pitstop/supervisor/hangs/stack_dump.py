@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pitstop.link.settings import STACKS_SIGNAL
@@ -34,6 +34,9 @@ class StackFrame(Frozen):
     def is_users(self) -> bool:
         return not _LIBRARY.search(self.file)
 
+    def is_in(self, path_parts: Iterable[str]) -> bool:
+        return any(part in self.file for part in path_parts)
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line} in {self.function}()"
 
@@ -43,10 +46,8 @@ class Stack(Frozen):
 
     frames: tuple[StackFrame, ...]
 
-    def has(self, path_part: str, function: str = "") -> bool:
-        return any(
-            path_part in frame.file and function in ("", frame.function) for frame in self.frames
-        )
+    def has(self, *path_parts: str) -> bool:
+        return any(frame.is_in(path_parts) for frame in self.frames)
 
     @property
     def users_frame(self) -> StackFrame | None:

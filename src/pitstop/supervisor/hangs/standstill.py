@@ -60,10 +60,10 @@ def judge(evidence: HangEvidence) -> Standstill:
 
 
 def _person(evidence: HangEvidence, main: Stack) -> Standstill | None:
-    if any(main.has(part) for part in _DEBUGGERS):
+    if main.has(*_DEBUGGERS):
         return Standstill("person", "in a debugger")
     runs_nothing = bool(evidence.stacks) and not main.frames
-    is_prompt = runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
+    is_prompt = runs_nothing or main.has(*_NOTEBOOKS)
     if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS) and is_prompt:
         return Standstill("person", "at a prompt")
     first = evidence.threads[0] if evidence.threads else None
@@ -110,7 +110,7 @@ def _exit(evidence: HangEvidence, main: Stack) -> Standstill | None:
 def _saving(evidence: HangEvidence, main: Stack) -> Standstill | None:
     if evidence.phase is Phase.RESTORING:
         return Standstill("restore", f"saved state is being restored{_at(main.users_frame)}")
-    if evidence.phase is Phase.SAVING or any(main.has(part) for part in _SAVING):
+    if evidence.phase is Phase.SAVING or main.has(*_SAVING):
         return Standstill("save", "a checkpoint is being taken")
     return None
 
@@ -137,26 +137,22 @@ def _input(evidence: HangEvidence) -> Standstill | None:
 
 def _threads_in_the_input(stacks: Sequence[Stack]) -> list[Stack]:
     """The threads whose calls deliver batches; those in the user's own code first."""
-    inside = [stack for stack in stacks if any(stack.has(part) for part in _INPUT)]
+    inside = [stack for stack in stacks if stack.has(*_INPUT)]
     deliver = [stack for stack in inside if not _only_draws(stack)]
     return sorted(deliver, key=lambda stack: not _own_input(stack))
 
 
 def _only_draws(stack: Stack) -> bool:
     """Whether a step computes: the frameworks' loop over the input is around every step."""
-    inner = stack.frames[0].file
-    computes = "tensorflow/python/eager/" in inner or not any(part in inner for part in _INPUT)
-    drawn = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    inner = stack.frames[0]
+    computes = "tensorflow/python/eager/" in inner.file or not inner.is_in(_INPUT)
+    drawn = next((i for i, each in enumerate(stack.frames) if each.is_in(_INPUT)), 0)
     return computes and any("trainer.py" in each.file for each in stack.frames[:drawn])
-
-
-def _is_input(frame: StackFrame) -> bool:
-    return any(part in frame.file for part in _INPUT)
 
 
 def _own_input(stack: Stack) -> bool:
     """Whether the input calls the user's code, not the other way round."""
-    first = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    first = next((i for i, each in enumerate(stack.frames) if each.is_in(_INPUT)), 0)
     return any(frame.is_users for frame in stack.frames[:first])
 
 
