@@ -169,20 +169,15 @@ class Restarts:
             return None
         if found.released is not None and found.released.outcome == "failed":
             # A new attempt would wait for the leader without end.
-            reason = f"{found.released.leader} has failed for good"
-            record(events.RestartRefused(cause, reason))
-            return None
-        failure = _failure(cause, step, entries)
-        self._failures.append(failure)
-        decision = decide(self._failures, self._policy, random.random())
-        wait_seconds = decision.wait_seconds
+            decision = Decision(None, f"{found.released.leader} has failed for good")
+        else:
+            self._failures.append(_failure(cause, step, entries))
+            decision = decide(self._failures, self._policy, random.random())
+        wait_seconds, count = decision.wait_seconds, len(self._failures)
         if wait_seconds is None:
-            record(events.RestartRefused(failure.cause, decision.reason))
+            record(events.RestartRefused(cause, decision.reason))
             return None
-        count = len(self._failures)
-        record(
-            events.RestartPlanned(failure.cause, round(wait_seconds, 3), count, self._policy.most)
-        )
+        record(events.RestartPlanned(cause, round(wait_seconds, 3), count, self._policy.most))
         return wait_seconds
 
 

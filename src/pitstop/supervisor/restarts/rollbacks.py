@@ -94,22 +94,28 @@ def decide(
         return events.RollbackRefused(
             "this is a custom loop: only batches of model.fit can be skipped"
         )
-    back = events.RolledBack(
-        bad.metric if isinstance(bad, events.NonFiniteLoss) else WEIGHTS,
-        bad.step,
-        checkpoint,
-        to_step,
-        "look",
-        len(done) + 1,
-        most,
-    )
-    if isinstance(bad, events.NonFiniteWeights):
-        if any(each.action == "look" and each.step >= bad.step for each in done):
-            return events.RollbackRefused("the step that makes the weights bad was not found")
-        return back
+    metric = bad.metric if isinstance(bad, events.NonFiniteLoss) else WEIGHTS
+    place = bad.step, checkpoint, to_step
+    back = events.RolledBack(metric, *place, "look", len(done) + 1, most)
+    if isinstance(bad, events.NonFiniteLoss):
+        return _after_loss(bad, back, done, of_data, is_before=before_step != bad.step)
+    if any(each.action == "look" and each.step >= bad.step for each in done):
+        return events.RollbackRefused("the step that makes the weights bad was not found")
+    return back
+
+
+def _after_loss(
+    bad: events.NonFiniteLoss,
+    back: events.RolledBack,
+    done: Sequence[events.RolledBack],
+    of_data: Set[int],
+    *,
+    is_before: bool,
+) -> events.RolledBack | events.RollbackRefused:
+    """`is_before`: the state to go back to lies before the losses that grew."""
     most_in_a_row = _MOST_OF_DATA if bad.step - 1 in of_data else _MOST_IN_A_ROW
     stays_bad = left_out(done).issuperset(range(bad.step - most_in_a_row, bad.step))
-    if before_step == bad.step and not stays_bad:
+    if not is_before and not stays_bad:
         return dataclasses.replace(back, action="skip")
     decision = _gentler(bad, back, done)
     if isinstance(decision, events.RollbackRefused) and bad.step - 1 in of_data:
