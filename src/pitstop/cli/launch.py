@@ -140,18 +140,11 @@ def launch(
     path = run_dir or _chosen(command, shape, terminal)
     gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
     with closing(lock):
-        members = plan(gang.shape, free_ports(ports_needed(shape)), gang.path)
-        shared = {
-            "PYTHONUNBUFFERED": "1",
-            **os.environ,
-            secret.VARIABLE: secrets.token_hex(32),
-            LINGER_VARIABLE: str(linger),
-        }
         request = LaunchRequest(
-            members=members,
+            members=plan(gang.shape, free_ports(ports_needed(shape)), gang.path),
             command=command,
             options=tuple(context.obj),
-            environment=shared,
+            environment=_environment(linger),
             linger_seconds=linger,
             grace_seconds=grace,
             signals=dict(signals),
@@ -159,6 +152,11 @@ def launch(
         code = launch_members(request, terminal)
     early_stop.ignore_signals()
     context.exit(code)
+
+
+def _environment(linger: float) -> dict[str, str]:
+    own = {secret.VARIABLE: secrets.token_hex(32), LINGER_VARIABLE: str(linger)}
+    return {"PYTHONUNBUFFERED": "1", **os.environ, **own}
 
 
 def _shape(workers: int, ps: int, *, chief: bool, evaluator: bool) -> Shape:

@@ -22,7 +22,7 @@ from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.restarts.restarts import RestartPolicy, foresee
 from pitstop.supervisor.runs.choice import choose, existing
-from pitstop.supervisor.runs.run_request import RunRequest, StopPolicy
+from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest, StopPolicy
 from pitstop.supervisor.stops import early_stop
 from pitstop.supervisor.supervise import supervise
 
@@ -120,11 +120,15 @@ def run(
     code = outcome.exit_code
     # Also if the report fails, the exit code is the run's.
     try:
-        if outcome.state == State.COMPLETED.value and not outcome.attempt:
-            say(f"{request.run_dir} is complete; use --new to rename it and start over.")
-        reports.leave_reports(request.run_dir, say, is_told=code == EXIT_REFUSED)
+        _tell_end(folder, outcome)
     finally:
         context.exit(stopped_code if code == EXIT_STOPPED else code)
+
+
+def _tell_end(folder: Path, outcome: RunOutcome) -> None:
+    if outcome.state == State.COMPLETED.value and not outcome.attempt:
+        say(f"{folder} is complete; use --new to rename it and start over.")
+    reports.leave_reports(folder, say, is_told=outcome.exit_code == EXIT_REFUSED)
 
 
 def _foretell(

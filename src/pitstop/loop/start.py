@@ -21,6 +21,7 @@ from pitstop.engine.session.session import Session
 from pitstop.engine.session.step_recorder import began_seconds
 from pitstop.engine.snapshots.saved_state import SavedState
 from pitstop.engine.snapshots.state_capture import Position, StateCapture
+from pitstop.engine.trainings.identity import RestorePoint
 from pitstop.engine.values.python_state import decode
 from pitstop.errors import ResumeRefused, UserError
 from pitstop.events import LOOPS, Notice
@@ -211,13 +212,7 @@ def start(
     state = LoopState(objects, REGISTRY)
     returns = on_stop == "return"
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
-    socket_path = os.environ.get(ENV_SOCKET)
-    alone = not socket_path
-    request = CompanionRequest(run_dir, settings, max_seconds)
-    session = process_session.open_session(socket_path or start_companion(request), computed_with())
-    session.snapshots.alone, session.trains_with_fit = alone, False
-    if alone:
-        attempt_records.watch(session.attempt_dir)
+    session = _open_session(CompanionRequest(run_dir, settings, max_seconds))
     # A member is not more exact than the others that train with it.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
@@ -225,22 +220,28 @@ def start(
     run = Run(session, state, returns=returns or session.settings.stop_returns, in_parts=in_parts)
     if run.parts > 1:
         state.doubt(f"--on-oom shrink: each step is computed in {run.parts} parts by the script")
+    point = session.trainings.newest
     if session.settings.export_to:
-        point = session.trainings.newest
         if point is None:
             refuse_to_train(session, 0)
         export_loop(session, state, objects, session.fetch(point))
     elif session.start_from():
         begin_loop(session, objects)
-    else:
-        _restore(session, run)
+    elif point is not None:
+        _restore(session, run, point)
     return run
 
 
-def _restore(session: Session, run: Run) -> None:
-    point = session.trainings.newest
-    if point is None:
-        return
+def _open_session(request: CompanionRequest) -> Session:
+    socket_path = os.environ.get(ENV_SOCKET)
+    session = process_session.open_session(socket_path or start_companion(request), computed_with())
+    session.snapshots.alone, session.trains_with_fit = not socket_path, False
+    if not socket_path:
+        attempt_records.watch(session.attempt_dir)
+    return session
+
+
+def _restore(session: Session, run: Run, point: RestorePoint) -> None:
     session.beacon.write_phase(Phase.RESTORING)
     try:
         run.restore(session.fetch(point))

@@ -53,11 +53,8 @@ def patience(
         return Patience(_RELEASED_SECONDS, "the server did not end after its release")
     if stopped and goes_on:
         return Patience(math.inf, "the script continued after its training")
-    if stopped and left_seconds is not None:
-        seconds = min(left_seconds + _PARENT_SECONDS, 2 * grace_seconds)
-        return Patience(seconds, "the script did not end after its training process")
     if stopped:
-        return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
+        return _patience_with_stopped(grace_seconds, left_seconds)
     if progress.phase is Phase.ENDED:
         return Patience(grace_seconds, "the script did not exit after its last line")
     if not connected:
@@ -72,6 +69,13 @@ def patience(
         return Patience(min(steps_seconds, grace_seconds), "the step did not end")
     name = progress.phase.name.lower().replace("_", " ")
     return Patience(grace_seconds, f"no step ended (phase: {name})")
+
+
+def _patience_with_stopped(grace_seconds: float, left_seconds: float | None) -> Patience:
+    if left_seconds is None:
+        return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
+    seconds = min(left_seconds + _PARENT_SECONDS, 2 * grace_seconds)
+    return Patience(seconds, "the script did not end after its training process")
 
 
 def patience_with_one_of_several(grace_seconds: float, left_seconds: float | None) -> Patience:
