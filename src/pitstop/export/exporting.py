@@ -76,7 +76,6 @@ class ExportRequest(Frozen):
 
 
 class Exported(Frozen):
-    out: Path
     checkpoint: str
     step: int
 
@@ -93,7 +92,7 @@ def write_export(request: ExportRequest, say: Say) -> Exported:
             _write_tensors(request.folder, source, partial)
         else:
             _run_script(request, source, partial)
-    return Exported(request.out, source.name, source.manifest.info.step)
+    return Exported(source.name, source.manifest.info.step)
 
 
 def _with_format_of_suffix(request: ExportRequest) -> ExportRequest:

@@ -162,8 +162,8 @@ class Log(Frozen):
         return starts
 
 
-def parse(text: str, first_number: int = 1) -> Log:
-    return Log(tuple(log_lines.split(text, first_number)))
+def parse(text: str) -> Log:
+    return Log(tuple(log_lines.split(text)))
 
 
 class Piece(Frozen):

@@ -101,10 +101,6 @@ def _class_of(module: str, name: str) -> type[Warning]:
     return found  # type: ignore[no-any-return]
 
 
-def _set_collector(is_on: bool) -> None:
-    (gc.enable if is_on else gc.disable)()
-
-
 def _mask() -> int:
     # `os.umask` would change it for other threads meanwhile.
     status = Path("/proc/self/status").read_text()
@@ -127,7 +123,7 @@ _RESTORED: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "levels_of_loggers": (_levels, _set_levels),
     "level_of_logging": (lambda: logging.root.manager.disable, logging.disable),
     "filters_of_warnings": (_filters, _set_filters),
-    "garbage_collector": (gc.isenabled, _set_collector),
+    "garbage_collector": (gc.isenabled, lambda is_on: (gc.enable if is_on else gc.disable)()),
     "thresholds_of_garbage": (gc.get_threshold, lambda wanted: gc.set_threshold(*wanted)),
     "recursion_limit": (sys.getrecursionlimit, sys.setrecursionlimit),
     "switch_interval": (sys.getswitchinterval, sys.setswitchinterval),

@@ -194,7 +194,7 @@ def references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
     kind = type(value)
-    if follow := _follow_of(kind):
+    if follow := of_class(_FOLLOWS, kind, _find_follow):
         return follow(name, value)
     if issubclass(kind, types.ModuleType):
         is_own = any(value is module for module in modules.values())
@@ -334,10 +334,6 @@ def of_class(known: Known[_T], kind: type, find: Callable[[type], _T]) -> _T:
             known.clear()
         found = known[key] = kind, find(kind)
     return found[1]
-
-
-def _follow_of(kind: type) -> _Follow | None:
-    return of_class(_FOLLOWS, kind, _find_follow)
 
 
 def _find_follow(kind: type) -> _Follow | None:

@@ -104,14 +104,11 @@ class ShortFits:
         self._began_ns = time.monotonic_ns()
         if not self._known or not self._may_be_left_out():
             return None
-        found, function = (
-            self._known.get((place_of_present_call(), id(model))),
-            model.train_function,
-        )
+        found, step = self._known.get((place_of_present_call(), id(model))), model.train_function
         if found is None or found.model() is not model:
             return None
         is_same = (
-            found.function() is function
+            found.function() is step
             and found.settings == _settings_of(arguments)
             and 0 < _elements_of(arguments) <= found.elements
         )
