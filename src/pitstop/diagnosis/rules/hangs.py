@@ -1,18 +1,12 @@
 """Trainings that stood still: noticed by the watchdog, told by stacks and the kernel."""
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules import endings, schedulers
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.durations import duration
-from pitstop.events import (
-    StopDeadlinePassed,
-    ThreadFailed,
-    TrainingStalled,
-    TrainingWentOn,
-    WorkerDied,
-)
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
@@ -25,7 +19,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     stalled = _last_stall(evidence)
     if stalled is None or evidence.state == "completed":
         return None
-    repeats = evidence.last(ThreadFailed) or _workers_killed(evidence)
+    repeats = evidence.last(events.ThreadFailed) or _workers_killed(evidence)
     more = () if stalled.action == "restart" or repeats else (ADVICE["restart_on_hang"],)
     return tell(
         "server_stood_still" if stalled.phase == "server" else "stood_still",
@@ -41,7 +35,7 @@ def stood_still(evidence: Evidence) -> Finding | None:
     )
 
 
-def _lasted(evidence: Evidence, stalled: TrainingStalled) -> float:
+def _lasted(evidence: Evidence, stalled: events.TrainingStalled) -> float:
     """The seconds of the stall, which may have gone on until the trainer's end."""
     return max(stalled.seconds, _since_boundary(evidence))
 
@@ -50,7 +44,7 @@ def _since_boundary(evidence: Evidence) -> float:
     return (evidence.exit.seconds_since_boundary if evidence.exit else None) or 0.0
 
 
-def _confidence(evidence: Evidence, stalled: TrainingStalled) -> float | None:
+def _confidence(evidence: Evidence, stalled: events.TrainingStalled) -> float | None:
     if stalled.action != "warn":
         return None
     # Otherwise somebody else ended the run, who may not have known of the stall.
@@ -64,7 +58,7 @@ def _time_was_over(evidence: Evidence) -> bool:
 
 def lost_a_worker(evidence: Evidence) -> Finding | None:
     """A data worker died, and the training did not end well; nobody saw it stand still."""
-    died = evidence.last(WorkerDied)
+    died = evidence.last(events.WorkerDied)
     if died is None or not died.signal:
         return None
     if evidence.state == "completed" or _last_stall(evidence):
@@ -83,10 +77,10 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
     )
 
 
-def _no_step_since(evidence: Evidence, died: WorkerDied) -> float:
+def _no_step_since(evidence: Evidence, died: events.WorkerDied) -> float:
     """The seconds from a worker's death to a stop that had to be forced; 0 if a step ended."""
     ended = evidence.exit
-    if ended is None or not evidence.last(StopDeadlinePassed):
+    if ended is None or not evidence.last(events.StopDeadlinePassed):
         return 0.0
     first, last = (e.time_seconds for e in evidence.entries if e.event is died or e.event is ended)
     return last - first if last - first <= _since_boundary(evidence) else 0.0
@@ -95,7 +89,7 @@ def _no_step_since(evidence: Evidence, died: WorkerDied) -> float:
 def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
     if _workers_killed(evidence):
         return (ADVICE["fewer_or_smaller_workers"],)
-    failed = evidence.last(ThreadFailed)
+    failed = evidence.last(events.ThreadFailed)
     if failed and failed.file and doing not in ("stopped", "gone"):
         where = phrases.source_line(failed.file, failed.line, failed.function)
         return (f"Fix {where}: the thread that ended there no longer delivers data.",)
@@ -103,7 +97,7 @@ def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
     return (stuck,) if stuck else ()
 
 
-def _doing(evidence: Evidence, stalled: TrainingStalled) -> str:
+def _doing(evidence: Evidence, stalled: events.TrainingStalled) -> str:
     if stalled.doing == "stopped" and evidence.exit:
         return "gone"
     in_script = stalled.doing in ("callback", "script")
@@ -112,27 +106,27 @@ def _doing(evidence: Evidence, stalled: TrainingStalled) -> str:
 
 
 def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    dead = {event.pid for event in evidence.all(WorkerDied)}
+    dead = {event.pid for event in evidence.all(events.WorkerDied)}
     parsed = ((line, parse_oom_kill(line)) for line in evidence.kernel_lines)
     lines = [line for line, kill in parsed if kill and kill.pid in dead]
     if lines:
         return tuple(EvidenceItem("kernel log", line) for line in lines)
     counted = evidence.exit.oom_kills if evidence.exit else None
-    by_sigkill = any(event.signal == "SIGKILL" for event in evidence.all(WorkerDied))
+    by_sigkill = any(event.signal == "SIGKILL" for event in evidence.all(events.WorkerDied))
     if not counted or not by_sigkill or evidence.signal == "SIGKILL":
         return ()
     text = f"processes of the cgroup killed for memory during the attempt: {counted}"
     return (EvidenceItem("memory cgroup", text),)
 
 
-def _last_stall(evidence: Evidence) -> TrainingStalled | None:
-    events = [entry.event for entry in evidence.entries]
-    kinds = (TrainingStalled, TrainingWentOn)
-    last = next((each for each in reversed(events) if isinstance(each, kinds)), None)
-    return last if isinstance(last, TrainingStalled) else None
+def _last_stall(evidence: Evidence) -> events.TrainingStalled | None:
+    kinds = (events.TrainingStalled, events.TrainingWentOn)
+    told = (entry.event for entry in reversed(evidence.entries))
+    last = next((each for each in told if isinstance(each, kinds)), None)
+    return last if isinstance(last, events.TrainingStalled) else None
 
 
-def _seen(stalled: TrainingStalled) -> tuple[EvidenceItem, ...]:
+def _seen(stalled: events.TrainingStalled) -> tuple[EvidenceItem, ...]:
     action = "" if stalled.action == "warn" else ", and Pitstop ended it"
     items = [EvidenceItem("watchdog", f"no progress for {stalled.seconds:.0f} s{action}")]
     items += [EvidenceItem("worker", worker) for worker in stalled.workers]

@@ -7,17 +7,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine.randomness import script_random
-from pitstop.engine.script_state import fingerprint, holder, refill, settings
-from pitstop.engine.script_state.frozen import (
-    Opaque,
-    addresses_in,
-    are_bare,
-    by_place,
-    has_marks,
-    is_plain,
-    opaque_in,
-    refers_to,
-)
+from pitstop.engine.script_state import fingerprint, frozen, holder, refill, settings
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.node import Node, Nodes
@@ -145,7 +135,7 @@ class ScriptState:
     def is_held(self, name: str) -> bool:
         """Whether something held the object at the last cut; True if nothing did at the begin."""
         had, has = (
-            any(refers_to(node.content, name) for node in nodes.values())
+            any(frozen.refers_to(node.content, name) for node in nodes.values())
             for nodes in (self.baseline, self._at_cut)
         )
         return has or not had
@@ -172,7 +162,7 @@ class ScriptState:
             if before is None or name in self._whole or _differs(node, before):
                 changed = _difference(node, before, keep_plain=name in self._whole)
                 unverified += self._save(name, changed, objects[name], encoder, saved)
-                if addressing and addresses_in(changed.content, addressing):
+                if addressing and frozen.addresses_in(changed.content, addressing):
                     unverified.append(f"{name} (with addresses of objects)")
         arrays = {name: objects[name] for name in saved if saved[name]["kind"] == "array"}
         return saved, unverified + self._views(arrays, walk.held)
@@ -261,24 +251,24 @@ class ScriptState:
             gone = before.content.keys() - fields.keys()
             yield from (f"{name}.{key} (deleted)" for key in sorted(gone))
         for key, value in fields.items():
-            opaque = opaque_in(value)
+            opaque = frozen.opaque_in(value)
             if opaque is None:
                 continue
             first = before.content.get(key) if before is not None else None
-            if opaque_in(first) is None:
+            if frozen.opaque_in(first) is None:
                 first = self._first.setdefault((name, key), value)
             if first != value:
                 yield f"{name}.{key} ({opaque.name})"
         yield from self._lost_items(name, node, before)
 
     def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
-        if not isinstance(node.content, list) or are_bare(node.content):
+        if not isinstance(node.content, list) or frozen.are_bare(node.content):
             return
         if before is not None and before.content == node.content:
             return
-        known = by_place(before.content, before.kind) if before is not None else {}
-        for place, item in by_place(node.content, node.kind).items():
-            opaque = opaque_in(item)
+        known = frozen.by_place(before.content, before.kind) if before is not None else {}
+        for place, item in frozen.by_place(node.content, node.kind).items():
+            opaque = frozen.opaque_in(item)
             if opaque is not None and known.get(place) != item and not opaque.is_of_graph:
                 yield f"{name} (with {opaque.name})"
                 return
@@ -335,7 +325,7 @@ class ScriptState:
 def _may_change(name: str, value: Any) -> bool:
     """Whether a global is neither code nor a constant."""
     is_code = name.startswith("__") or isinstance(value, reachable.CODE)
-    return not is_code and not (name.isupper() and is_plain(value))
+    return not is_code and not (name.isupper() and frozen.is_plain(value))
 
 
 def object_with_fields(value: Any, content: Any) -> Any:
@@ -357,8 +347,8 @@ def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) ->
 
 def _is_kept(value: Any) -> bool:
     """Whether a field is plain, or a file, which a training that is skipped does not open."""
-    is_file = isinstance(value, Opaque) and value.name.startswith(_FILES)
-    return is_file or not has_marks(value)
+    is_file = isinstance(value, frozen.Opaque) and value.name.startswith(_FILES)
+    return is_file or not frozen.has_marks(value)
 
 
 def _without(node: Node, name: str, but: frozenset[Part]) -> Node:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pitstop import events
 from pitstop.engine.connection.supervisor_connection import SupervisorConnection
 from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.lockstep import Lockstep
@@ -15,14 +16,6 @@ from pitstop.engine.snapshots.cadence import Allowance, BestWatch, Cadence, Mile
 from pitstop.engine.snapshots.copier import Copier, Durability, is_copied_before
 from pitstop.engine.snapshots.state_capture import Position, StateCapture
 from pitstop.engine.trainings.trainings import Trainings
-from pitstop.events import (
-    DRILLED,
-    CheckpointFailed,
-    Event,
-    ExitCalled,
-    StopRequested,
-    TrainerStopped,
-)
 from pitstop.link.beacon import Phase, Stop
 from pitstop.link.messages import ArenaOffer, Welcome
 from pitstop.machine.memory import available_bytes
@@ -84,7 +77,7 @@ class Snapshots:
     def close(self) -> None:
         self._copier.close()
 
-    def not_finite(self, event: Event) -> None:
+    def not_finite(self, event: events.Event) -> None:
         self._given_up |= self._settings.rolls_back
         self._supervisor.report(event)
 
@@ -186,7 +179,9 @@ class Snapshots:
             named = cut.told(name=name) if name else cut
             self._durability.expect(self._copier.copy_now(named, "stop", durable=True))
         where = cut.position if cut is not None else at or self._beacon.progress()
-        self._supervisor.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
+        self._supervisor.report(
+            events.TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase)
+        )
         if self.alone:
             self._durability.wait(lambda: True)
         self.stopped = True
@@ -203,10 +198,10 @@ class Snapshots:
 
     def _end_where_set(self, step: int, take: Take) -> None:
         if 0 < self._settings.die_at_step <= step:
-            self._supervisor.report(ExitCalled(DRILLED, "SIGKILL", "", 0, ""))
+            self._supervisor.report(events.ExitCalled(events.DRILLED, "SIGKILL", "", 0, ""))
             os.kill(os.getpid(), signal.SIGKILL)
         if 0 < self._settings.halt_at_step <= step:
-            self._supervisor.report(StopRequested(source="setting", urgency="graceful"))
+            self._supervisor.report(events.StopRequested(source="setting", urgency="graceful"))
             self.stop_with(take(), "train")
 
     def _snapshot(self, take: Take, reason: str, *, durable: bool) -> bool:
@@ -242,7 +237,7 @@ class Snapshots:
 
     def _report_unsaved(self) -> None:
         step, words = self._beacon.progress().step, "This training cannot be saved."
-        self._supervisor.report(CheckpointFailed(step, words, "`pitstop status` shows why."))
+        self._supervisor.report(events.CheckpointFailed(step, words, "`pitstop status` shows why."))
 
     def _make_arena(self, snapshot_bytes: int) -> Arena:
         limit_bytes = self._settings.snapshot_memory_bytes

@@ -5,14 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
+from pitstop.engine.trainings import matching
 from pitstop.engine.trainings.identity import Identity, RestorePoint
-from pitstop.engine.trainings.matching import (
-    TrainingMatch,
-    TrainingVerdict,
-    is_changed,
-    match,
-    replaces,
-)
 from pitstop.link.beacon import Beacon
 
 
@@ -61,17 +55,17 @@ class Trainings:
         self._visits[frames] += 1
         return found
 
-    def match(self, identity: Identity) -> TrainingMatch:
+    def match(self, identity: Identity) -> matching.TrainingMatch:
         """What a call is to the saved trainings that no call of this process was yet."""
         saved = self._open()
-        found = match(identity, saved, strayed=self._strayed)
-        self._strayed |= bool(saved) and found.verdict is not TrainingVerdict.SAME
-        self._passed |= {each.fit for each in saved if replaces(identity, each.identity)}
+        found = matching.match(identity, saved, strayed=self._strayed)
+        self._strayed |= bool(saved) and found.verdict is not matching.TrainingVerdict.SAME
+        self._passed |= {each.fit for each in saved if matching.replaces(identity, each.identity)}
         return found
 
     def left_out(self, identity: Identity, point: RestorePoint | None = None) -> list[Identity]:
         """The finished trainings before a call that this process neither made nor replaced."""
-        here = [each for each in self._known() if replaces(identity, each.identity)]
+        here = [each for each in self._known() if matching.replaces(identity, each.identity)]
         first = min((each.fit for each in (*here, point) if each), default=sys.maxsize)
         return [
             each.identity
@@ -88,7 +82,7 @@ class Trainings:
     def has_interrupted(self, identity: Identity) -> bool:
         """Whether a training that has not ended is no call of this process yet."""
         waiting = (each.identity for each in self._open() if not each.finished)
-        return any(not is_changed(identity, each) for each in waiting)
+        return any(not matching.is_changed(identity, each) for each in waiting)
 
     def repeats(self, identity: Identity) -> bool:
         """Whether a new call comes before the newest state, where short trainings were left out."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn
 
+from pitstop import events
 from pitstop.engine.connection import request
 from pitstop.engine.exactness import Exactness, not_exact
 from pitstop.engine.frames import frames_from
@@ -20,16 +21,6 @@ from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session.session import Session
 from pitstop.engine.session.step_boundary import NO_LOSS, StepBoundary
 from pitstop.engine.snapshots.state_capture import Position
-from pitstop.events import (
-    LOOPS,
-    WAITS_FOR_OTHERS,
-    FitEnded,
-    FitStarted,
-    JsonValue,
-    LevelKnown,
-    Restored,
-    ScriptSaved,
-)
 from pitstop.exit_codes import EXIT_TERMINATED
 from pitstop.link.beacon import Phase
 from pitstop.record import Frozen
@@ -203,7 +194,7 @@ class SessionCourse:
 
     def saved(self, step: int, folder: str) -> None:
         SessionCourse._saved = True
-        self._session.report(ScriptSaved(step, folder))
+        self._session.report(events.ScriptSaved(step, folder))
 
     def closing(self, step: int | None) -> None:
         if step is not None and self._index is not None:
@@ -214,7 +205,7 @@ class SessionCourse:
     def closed(self) -> None:
         atexit.unregister(self._script_ended)
         if self._index is not None and not self.leaves:
-            self._session.report(FitEnded(self._index, self._step, 1, 1))
+            self._session.report(events.FitEnded(self._index, self._step, 1, 1))
             self._session.beacon.write_phase(Phase.BETWEEN_FITS)
 
     def _script_ended(self) -> None:
@@ -229,11 +220,11 @@ class SessionCourse:
         self._index = session.trainings.next_index()
         SessionCourse._trained, SessionCourse._saved = True, self._kept.saved
         session.beacon.write_plan(self._index, 1, 0)
-        data: dict[str, JsonValue] = {"adapter": LOOPS[2]}
+        data: dict[str, events.JsonValue] = {"adapter": events.LOOPS[2]}
         if SessionCourse.waits_for_others:
-            data[WAITS_FOR_OTHERS] = True
-        session.report(FitStarted(self._index, 1, None, data))
-        session.report(LevelKnown(level.level, level.reason))
+            data[events.WAITS_FOR_OTHERS] = True
+        session.report(events.FitStarted(self._index, 1, None, data))
+        session.report(events.LevelKnown(level.level, level.reason))
         session.beacon.write_phase(Phase.FIRST_STEP)
         self._boundary.start()
         self._boundary.reach(self._step, 0, self._step, NO_LOSS, self._boundary.passed_ns)
@@ -241,4 +232,4 @@ class SessionCourse:
     def _restored(self, before: int) -> None:
         lost_steps, level = max(0, before - self._step), self._kept.level
         words = level.level, level.reason
-        self._session.report(Restored(self._step, 0, self._step, *words, 0.0, lost_steps))
+        self._session.report(events.Restored(self._step, 0, self._step, *words, 0.0, lost_steps))
