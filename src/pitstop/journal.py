@@ -33,6 +33,11 @@ def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 
+def with_attempts(entries: Iterable[Entry], kind: type[_Event]) -> list[tuple[int, _Event]]:
+    """The events of one kind, each behind the number of its attempt."""
+    return [(each.attempt, each.event) for each in entries if isinstance(each.event, kind)]
+
+
 def last_of(entries: Iterable[Entry], kind: type[_Event]) -> _Event | None:
     return next(reversed(events_of(entries, kind)), None)
 

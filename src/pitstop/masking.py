@@ -53,9 +53,7 @@ _PATTERNS = (
         r"(?P<before>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:.|\n)*?(?=-----END [A-Z ]*KEY-----|\Z)"
     ),
 )
-_OPTION = re.compile(
-    rf"^--?(?:[A-Za-z0-9]+[_.-])*(?:{_STRICT}|{_LOOSE})$", re.IGNORECASE
-)  # fmt: skip
+_OPTION = re.compile(rf"^--?(?:[A-Za-z0-9]+[_.-])*(?:{_STRICT}|{_LOOSE})$", re.IGNORECASE)
 _MAY_HOLD_ONE = re.compile(
     r"-----BEGIN|pass|secret|token|key|wandb|credential|authorization|bearer|basic |://|[?&]sig|AKIA|ASIA|gh[pousr]_"
     r"|github_pat_|glpat-|hf_|npm_|dckr_|sk-|xox|AIza|ya29|eyJ",

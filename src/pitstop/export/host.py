@@ -218,12 +218,9 @@ def script_of(folder: RunFolder, attempt: int, command: Sequence[str] = ()) -> S
             f"The run's command was started in {identity.cwd}, which no longer exists.",
             "Create the folder again.",
         )
-    started = (
-        entry.event
-        for entry in journal.read(folder.journal).entries
-        if entry.attempt == attempt and isinstance(entry.event, events.AttemptStarted)
-    )
-    launched = next((each.launched for each in started), True)
+    entries = journal.read(folder.journal).entries
+    started = journal.with_attempts(entries, events.AttemptStarted)
+    launched = next((each.launched for number, each in started if number == attempt), True)
     seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
     environment = {**os.environ, **seeds}
     return Script(_whole(identity.command, command), Path(identity.cwd), environment, launched)

@@ -7,7 +7,7 @@ from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.export import host
 from pitstop.export.host import Host, Say, Source, choose
-from pitstop.journal import Entry, Journal
+from pitstop.journal import Entry, Journal, with_attempts
 from pitstop.link.settings import Settings
 from pitstop.record import Frozen
 from pitstop.store.catalog import Catalog
@@ -49,26 +49,21 @@ def find_nan(folder: RunFolder, step: int, say: Say, command: Sequence[str] = ()
 
 
 def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
-    bad = [entry for entry in entries if isinstance(entry.event, events.NonFiniteLoss)]
-    loops = {
-        entry.attempt
-        for entry in entries
-        if isinstance(entry.event, events.FitStarted) and entry.event.is_loop
-    }
+    bad = with_attempts(entries, events.NonFiniteLoss)
+    fits = with_attempts(entries, events.FitStarted)
     if not entries:
         raise UserError("The run has no journal: nothing is known about it.")
     if not bad and not step:
         raise UserError(
             "No loss of this run was NaN or infinite.", "Give the step to examine with --step."
         )
-    attempt = bad[-1].attempt if bad else entries[-1].attempt
-    if attempt in loops:
+    attempt, first = bad[-1] if bad else (entries[-1].attempt, None)
+    if any(number == attempt and each.is_loop for number, each in fits):
         raise UserError(
             "The training is a custom loop, whose steps only the script knows.",
             "Call `tf.debugging.enable_check_numerics()` in a copy of it, and run the copy.",
         )
-    first = bad[-1].event if bad else None
-    return attempt, step or (first.step if isinstance(first, events.NonFiniteLoss) else 0)
+    return attempt, step or (first.step if first else 0)
 
 
 def _state_before(folder: RunFolder, step: int, say: Say) -> Source | None:

@@ -9,7 +9,7 @@ from typing import Self
 
 from pitstop import events
 from pitstop.engine.snapshots.weights_file import STARTED_FROM
-from pitstop.journal import Entry, events_of, last_of
+from pitstop.journal import Entry, events_of, last_of, with_attempts
 from pitstop.record import Frozen
 from pitstop.supervisor.records import fingerprint
 
@@ -155,11 +155,7 @@ class History(Frozen):
             doubt=_doubt(entries),
             leader=_leader(entries),
             script_saved=last_of(entries, events.ScriptSaved),
-            gangs={
-                each.attempt: each.event
-                for each in entries
-                if isinstance(each.event, events.GangFormed)
-            },
+            gangs=dict(with_attempts(entries, events.GangFormed)),
         )
 
     def version_changes(
@@ -197,11 +193,8 @@ def _awaits_leader(event: events.Event) -> bool:
 
 def within_limit(entries: Sequence[Entry], limit_bytes: int | None) -> list[Entry]:
     """The entries of attempts whose memory limit (None: none) was this one or a higher one."""
-    limits = {
-        each.attempt: each.event.memory_limit_bytes or math.inf
-        for each in entries
-        if isinstance(each.event, events.TrainerExited)
-    }
+    exits = with_attempts(entries, events.TrainerExited)
+    limits = {attempt: each.memory_limit_bytes or math.inf for attempt, each in exits}
     now_bytes = limit_bytes or math.inf
     return [each for each in entries if now_bytes <= limits.get(each.attempt, math.inf)]
 
@@ -215,16 +208,10 @@ def batch_parts(entries: Sequence[Entry], limit_bytes: int | None = None) -> int
 
 def _start_from(entries: Sequence[Entry]) -> str:
     """The weights that the last attempt started from; refused attempts do not count."""
-    taken = {
-        each.attempt
-        for each in entries
-        if isinstance(each.event, events.Notice) and each.event.code == STARTED_FROM
-    }
-    named = [
-        each.event.start_from
-        for each in entries
-        if isinstance(each.event, events.AttemptStarted) and each.attempt in taken
-    ]
+    notices = with_attempts(entries, events.Notice)
+    taken = {attempt for attempt, each in notices if each.code == STARTED_FROM}
+    started = with_attempts(entries, events.AttemptStarted)
+    named = [each.start_from for attempt, each in started if attempt in taken]
     return named[-1] if named else ""
 
 
