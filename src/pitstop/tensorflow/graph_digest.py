@@ -11,7 +11,6 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from pitstop.tensorflow import private, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
-_SEEDS = frozenset({"seed", "seed2"})
 # Names of functions and of resources are others in each process.
 _COMPARED = frozenset({"b", "f", "i", "shape", "tensor", "type"})
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+|(?<=, )\d{10,}(?=[,)])")
@@ -75,7 +74,7 @@ def _of_nodes(nodes: Iterable[Any]) -> bytes:
         parts += [
             name.encode() + node.attr[name].SerializeToString(deterministic=True)
             for name in sorted(node.attr)
-            if name not in _SEEDS and node.attr[name].WhichOneof("value") in _COMPARED
+            if name not in traced_ops.SEEDS and node.attr[name].WhichOneof("value") in _COMPARED
         ]
     return _digest(parts).encode()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorflow.python.framework import op_def_registry
 
-_SEEDS = frozenset({"seed", "seed2"})
+SEEDS = frozenset({"seed", "seed2"})
 # They return all classes, or sizes: nothing in it is random.
 _DRAWS_NOTHING = frozenset({"AllCandidateSampler", "ComputeAccidentalHits"})
 
@@ -24,7 +24,7 @@ def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
         # A recurrent layer of cuDNN draws for its dropout alone.
         return "dropout" in attributes and attributes["dropout"].f > 0
     if "deterministic" in named:
-        return not any(attributes[name].i for name in _SEEDS if name in attributes)
+        return not any(attributes[name].i for name in SEEDS if name in attributes)
     return bool(op_def_registry.get(op_type).is_stateful)
 
 
@@ -32,7 +32,7 @@ def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
 def _of_seeded(op_type: str) -> frozenset[str]:
     definition = op_def_registry.get(op_type)
     names = frozenset(each.name for each in definition.attr) if definition else frozenset()
-    return names if names >= _SEEDS else frozenset()
+    return names if names >= SEEDS else frozenset()
 
 
 class OpKind(enum.Enum):

@@ -4,7 +4,7 @@ from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.diagnosis.rules import endings, schedulers
+from pitstop.diagnosis.rules import endings, kills, schedulers
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.durations import duration
 from pitstop.observation.kernel_log import parse_oom_kill
@@ -111,12 +111,11 @@ def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     lines = [line for line, kill in parsed if kill and kill.pid in dead]
     if lines:
         return tuple(EvidenceItem("kernel log", line) for line in lines)
-    counted = evidence.exit.oom_kills if evidence.exit else None
+    ended = evidence.exit
     by_sigkill = any(event.signal == "SIGKILL" for event in evidence.all(events.WorkerDied))
-    if not counted or not by_sigkill or evidence.signal == "SIGKILL":
+    if ended is None or not ended.oom_kills or not by_sigkill or evidence.signal == "SIGKILL":
         return ()
-    text = f"processes of the cgroup killed for memory during the attempt: {counted}"
-    return (EvidenceItem("memory cgroup", text),)
+    return kills.counter(ended)
 
 
 def _last_stall(evidence: Evidence) -> events.TrainingStalled | None:

@@ -26,7 +26,7 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
     status = EvidenceItem("exit status", _status(evidence))
     return tell(
         "oom_killed",
-        (*_lines(ended), *_counter(ended), *_flight(evidence), status),
+        (*_lines(ended), *counter(ended), *_flight(evidence), status),
         confidence=confidence,
         advice=(*_shuffle_advice(evidence), *_leak_advice(evidence), *_oom_advice(ended, kills)),
         usage=_usage(ended),
@@ -77,7 +77,7 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
         name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
     failed = raised if name == "child_oom_killed" else None
     told = (EvidenceItem("exception", f"{failed.title}, at {failed.place}"),) if failed else ()
-    return tell(name, (*told, *_lines(ended), *_counter(ended)))
+    return tell(name, (*told, *_lines(ended), *counter(ended)))
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
@@ -92,7 +92,7 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is unknown"
     peak = _usage(ended).strip(" :")
     usage = _flight(evidence) or ((EvidenceItem("memory", peak),) if peak else ())
-    seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
+    seen = (EvidenceItem("exit status", _status(evidence)), *counter(ended), *usage)
     # Where much memory was left, it was no kill for memory, even if the kernel shows nothing.
     is_open = _is_blind(ended) and not (evidence.memory and evidence.memory.is_ample)
     return tell(
@@ -179,7 +179,7 @@ def _lines(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
     return tuple(EvidenceItem("kernel log", line) for line in ended.kernel_lines or ())
 
 
-def _counter(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
+def counter(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
     if ended.oom_kills is None:
         return ()
     text = f"processes of the cgroup killed for memory during the attempt: {ended.oom_kills}"
