@@ -22,10 +22,10 @@ class PitstopError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions unpickle by calling the class with `args`, but subclasses
         # have parameters of their own.
-        return _revive, (type(self), self.args), self.__dict__
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _revive(cls: type[PitstopError], args: tuple[object, ...]) -> PitstopError:
+def _unpickled(cls: type[PitstopError], args: tuple[object, ...]) -> PitstopError:
     return cls.__new__(cls, *args)
 
 

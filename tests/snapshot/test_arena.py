@@ -105,12 +105,12 @@ def test_the_older_snapshot_stays_while_the_newer_one_is_written(tmp_path: Path)
     arena.close()
 
 
-def test_an_arena_that_sheds_keeps_the_newest_snapshot_alone(tmp_path: Path) -> None:
+def test_the_older_snapshot_is_released_and_the_newest_kept(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
     arena.prefault(lambda: False)
     take(arena, 1, 10)
     take(arena, 2, 20)
-    arena.shed()
+    arena.release_older()
     assert os.fstat(arena.fd).st_blocks * 512 == arena.plan.slot_bytes
     found = newest_slot(arena.fd)
     assert found is not None
@@ -128,12 +128,12 @@ class _Solid(mmap.mmap):
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
 
-def test_an_arena_that_cannot_shed_goes_on(tmp_path: Path) -> None:
+def test_an_arena_that_cannot_release_the_older_one_goes_on(tmp_path: Path) -> None:
     arena = new_arena(tmp_path, backing="file")
     arena._map = _Solid(arena.fd, arena.plan.size_bytes)
     take(arena, 1, 10)
     take(arena, 2, 20)
-    arena.shed()
+    arena.release_older()
     take(arena, 3, 30)
     found = newest_slot(arena.fd)
     assert found is not None

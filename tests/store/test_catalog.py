@@ -47,7 +47,7 @@ def test_there_are_none_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "none")
     assert catalog.entries() == ()
     assert catalog.next_sequence() == 1
-    assert catalog.sweep_partials() == []
+    assert catalog.remove_partials() == []
 
 
 def test_a_file_in_the_folder_s_place_is_named(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_what_is_not_a_checkpoint_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "00000009").write_text("a file")
     catalog = Catalog(tmp_path)
     assert names(catalog.entries()) == ["00000001"]
-    assert catalog.sweep_partials() == []
+    assert catalog.remove_partials() == []
     assert catalog.prune(RetentionPolicy(1)) == []
     assert len(list(tmp_path.iterdir())) == 6
 
@@ -138,7 +138,7 @@ def test_a_power_cut_while_pruning_leaves_no_half_checkpoint(tmp_path: Path) -> 
         Catalog(tmp_path, _FailingFilesystem()).prune(RetentionPolicy(keep_last=1))
     catalog = Catalog(tmp_path)
     assert [catalog.verify(entry).info.step for entry in catalog.entries()] == [3, 2]
-    catalog.sweep_partials()
+    catalog.remove_partials()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000002", "00000003"]
 
 
@@ -147,7 +147,7 @@ def test_leftovers_of_crashes_are_swept(tmp_path: Path) -> None:
     for name in (".partial-2", ".expired-00000000"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "half").write_text("x")
-    swept = Catalog(tmp_path).sweep_partials()
+    swept = Catalog(tmp_path).remove_partials()
     assert sorted(path.name for path in swept) == [".expired-00000000", ".partial-2"]
     assert [path.name for path in tmp_path.iterdir()] == ["00000001"]
 

@@ -72,7 +72,7 @@ class Commit:
 
 def _newest_step(checkpoints_dir: Path) -> int:
     catalog = Catalog(checkpoints_dir)
-    catalog.sweep_partials()
+    catalog.remove_partials()
     manifests = [catalog.verify(entry) for entry in catalog.entries()]
     assert all(path.name.isdecimal() for path in checkpoints_dir.iterdir())
     newest = manifests[0]

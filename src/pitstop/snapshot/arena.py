@@ -229,7 +229,7 @@ class Arena:
                 return
             pages[start : start + _PREFAULT_BYTES] = 0
 
-    def shed(self) -> None:
+    def release_older(self) -> None:
         """Gives back the memory of what is not the newest whole snapshot."""
         newest = max(self._sequences)
         for index, sequence in enumerate(self._sequences):

@@ -47,7 +47,7 @@ class Persister:
         self._told_non_finite = False
 
     def run(self) -> None:
-        self._catalog.sweep_partials()
+        self._catalog.remove_partials()
         # An earlier persister that was killed while it read a snapshot does not read any more.
         self._beacon.pin(0)
         try:

@@ -110,7 +110,7 @@ class Catalog:
             self._remove(path)
         return gone
 
-    def sweep_partials(self) -> list[Path]:
+    def remove_partials(self) -> list[Path]:
         """Removes what a crash left half written or half removed; what it was called."""
         leftovers = [self.checkpoints_dir / name for name in self._names() if is_leftover(name)]
         for path in leftovers:

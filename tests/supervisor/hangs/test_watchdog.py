@@ -15,7 +15,7 @@ from pitstop.supervisor.hangs.watchdog import (
     PACED,
     IdleTime,
     Observation,
-    forgive,
+    begin_again,
     is_overdue,
     is_suspicious,
     may_end,
@@ -116,8 +116,8 @@ def test_a_clock_that_jumped_counts_for_next_to_nothing() -> None:
     assert watched(away, TRAINING).seconds == 0
 
 
-def test_a_forgiven_silence_begins_again() -> None:
-    silence = forgive(watched(*silent(TRAINING, 100)))
+def test_a_silence_that_begins_again_is_short() -> None:
+    silence = begin_again(watched(*silent(TRAINING, 100)))
     assert silence.seconds == 0
     assert not is_overdue(silence, AFTER)
     # Who is looked at again and again is looked at ever less often.

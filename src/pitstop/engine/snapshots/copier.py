@@ -193,7 +193,7 @@ class Copier:
         if self._arena is not None and self._arena.fits(snapshot_bytes):
             return self._arena
         if self._arena is not None:
-            self._arena.shed()
+            self._arena.release_older()
         arena = self._make_arena(snapshot_bytes)
         self.room_refused = False
         arena.prefault(lambda: self.awaited)

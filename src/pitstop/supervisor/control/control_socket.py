@@ -26,7 +26,7 @@ class ControlSocket:
         """Raises `OSError` where no folder for the socket can be made."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
         self.path = _socket_folder(environment, len(name)) / name
-        _sweep(self.path.parent)
+        _remove_abandoned(self.path.parent)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Under another name until it listens: others remove sockets on which nobody listens.
         draft = self.path.with_suffix(".new")
@@ -72,7 +72,7 @@ def peer_of(connection: Connection) -> tuple[int, int]:
     return pid, uid
 
 
-def _sweep(folder: Path) -> None:
+def _remove_abandoned(folder: Path) -> None:
     """Removes the sockets of supervisors that were killed."""
     for path in folder.glob("*.sock"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

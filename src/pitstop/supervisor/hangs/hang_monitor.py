@@ -149,7 +149,7 @@ class HangMonitor:
         evidence = HangEvidence(progress.phase, answer.stacks, thread_facts.read(pid), dead)
         found = judge(evidence)
         if found.doing == "person" or self._too_early(found):
-            self._silence = watchdog.forgive(self._silence)
+            self._silence = watchdog.begin_again(self._silence)
             return ()
         self._told = replace(told, place=found.place)
         may_end = watchdog.may_end(progress.phase, found.doing)

@@ -77,7 +77,7 @@ def see(silence: IdleTime, look: Observation) -> IdleTime:
     return replace(silence, last=look, idle_seconds=silence.idle_seconds + seconds)
 
 
-def forgive(silence: IdleTime) -> IdleTime:
+def begin_again(silence: IdleTime) -> IdleTime:
     """The same, as if there had been progress now: the silence has a good reason."""
     phase = silence.last.phase if silence.last else Phase.STARTING
     return IdleTime(silence.last, 0.0, 0.0, _learned(silence, phase))
