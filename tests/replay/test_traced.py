@@ -23,7 +23,8 @@ class Doubts:
         self.reasons: list[str] = []
 
     def doubt(self, reason: str) -> None:
-        self.reasons.append(reason)
+        if reason:
+            self.reasons.append(reason)
 
     def give_up(self, reason: str) -> None:
         self.reasons.append(f"gives up: {reason}")

@@ -85,8 +85,7 @@ class LiveLoop(ScriptLoop):
         if self.index == 0 and not self.step:
             streams = {**self.first_random, **self.generators, **self._registry.seeds()}
             began_with = first_training.digests(self.identity.place, streams)
-            if other := first_training.deviation(self.session, began_with):
-                self.doubt(other)
+            self.doubt(first_training.deviation(self.session, began_with))
         self.begin(began_with=began_with)
         atexit.register(self.script_ended)
         self.session.beacon.write_phase(Phase.TRAIN)
@@ -96,7 +95,8 @@ class LiveLoop(ScriptLoop):
             self._closures.schedule.settle()
 
     def doubt(self, reason: str) -> None:
-        if self.level.level != "not_exact":
+        """The first reason why a resume is not exact counts; an empty one is none."""
+        if reason and self.level.level != "not_exact":
             self.level = not_exact(reason)
 
     def give_up(self, reason: str, resume: str = "", *, raised: bool = False) -> None:
@@ -198,8 +198,8 @@ class LiveLoop(ScriptLoop):
             return None
 
     def _cut(self, milestone: str) -> StateCapture:
-        for reason in filter(None, (APPENDED.settle(), SHUFFLE_READINGS.doubt)):
-            self.doubt(reason)
+        self.doubt(APPENDED.settle())
+        self.doubt(SHUFFLE_READINGS.doubt)
         held = self._registry.hold()
         if self._closures is not None:
             # A later read may find other values.

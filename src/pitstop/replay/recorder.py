@@ -263,7 +263,7 @@ class Recorder:
                 self.loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
             raise
         with fenced(spoils=True):
-            for doubt in filter(None, map(self._draws.returned, call.functions())):
+            for doubt in map(self._draws.returned, call.functions()):
                 if self.loop is not None:
                     self.loop.doubt(doubt)
         return result, before != self._so_far(call)

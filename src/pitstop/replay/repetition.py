@@ -102,8 +102,7 @@ class Repetition:
         now = replace(now, names={**now.names, **loop.generators})
         not_made = first_training.not_made_again(loop.session, then, now)
         for doubt in (found.doubt, reads, not_made):
-            if doubt:
-                self.loop.doubt(doubt)
+            self.loop.doubt(doubt)
         return ""
 
     def begin(self) -> None:
@@ -225,8 +224,8 @@ class Repetition:
         self._end()
         loop.draws.restore(saved.state["replay"]["draws"])
         SUMMARY_WRITERS.set_earlier_aside(loop.session.attempt_dir.parents[1] / JOURNAL_FILE)
-        for reason in filter(None, (doubt, APPENDED.go_on(saved.appended))):
-            loop.doubt(reason)
+        loop.doubt(doubt)
+        loop.doubt(APPENDED.go_on(saved.appended))
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])
         loop.reach(time.monotonic_ns())

@@ -148,8 +148,7 @@ class TracedFunctions:
 
     def judge(self, loop: LiveLoop, call: Call) -> None:
         self._look(call)
-        if self._disorder:
-            loop.doubt(self._disorder)
+        loop.doubt(self._disorder)
         known, drawn = self._of(call), self.drawn_by(call)
         if known.unrepeatable:
             loop.give_up(known.unrepeatable)
