@@ -428,7 +428,7 @@ def test_it_is_enough(text: str, cause: CauseId) -> None:
         (_NOT_INSTALLED, "`/opt/v/bin/python3.8 -m pip install cv2"),
         ("ValueError: You passed an array with shape (0, 32, 32)", "Count the input's batches"),
         (CUT_MESSAGE.replace("in main", "in on_epoch_end"), "run without it"),
-        ("Message: The node was low on resource: memory.", "Use less host memory"),
+        ("Message: The node was low on resource: memory.", "requests.memory"),
     ],
 )
 def test_the_first_advice(text: str, words: str) -> None:

@@ -67,6 +67,22 @@ def test_a_line_that_imports_inside_one_file_is_that_of_another_version_of_it() 
     assert "importing" not in places_of(from_title("NotFoundError", "", frames))
 
 
+def test_a_wrong_argument_is_of_the_file_only_where_a_model_is_built_from_one() -> None:
+    keras = f"{LIBRARY}/keras/src"
+    saved = (
+        Frame("/app/train.py", 9, "main", "keras.models.load_model(f)"),
+        Frame(f"{keras}/ops/operation.py", 3, "from_config", "return cls(**config)"),
+    )
+    built = (Frame("/app/train.py", 9, "main", "Dense(9, size=3)"),)
+    inside = Frame(f"{keras}/layers/layer.py", 3, "__init__", "raise ValueError(")
+    said = "Unrecognized keyword arguments passed to Dense: {'size': 3}"
+    found = [classify(from_title("ValueError", said, (*at, inside))) for at in (saved, built)]
+    assert [each.cause if each else None for each in found] == [
+        "checkpoint_corrupt_or_mismatch",
+        None,
+    ]
+
+
 def test_a_function_that_was_loaded_and_is_called_is_not_loaded_then() -> None:
     loaded = f"{LIBRARY}/tensorflow/python/saved_model"
     frames = (

@@ -281,7 +281,7 @@ def _may_be(row: Signature, raised: Raised) -> bool:
     if raised.callback and row.cause == "user_code_error" and raised.name not in row.alone:
         return False
     if _could_not_write(raised):
-        return row.cause in _OF_WRITING
+        return row.cause in _OF_WRITING or row.name == "input_or_output"
     places = places_of(raised)
     is_saved_now = "saving" in places and "restoring" not in places
     if is_saved_now and row.cause == "checkpoint_corrupt_or_mismatch":
