@@ -154,3 +154,52 @@ def test_a_sentence_within_long_output_is_no_report_of_a_hang() -> None:
     output = "\n".join(f"sentence {at}" for at in range(80))
     assert first(said)
     assert first(f"{said}\n{output}") is None
+
+
+_NO_PORT = (
+    "E0727 11:38:35.762428930   22857 tcp_server_posix.c:284]     bind addr=[::]:2223: "
+    "Address already in use\n"
+)
+
+
+def test_a_port_that_is_taken_explains_the_crash_after_it() -> None:
+    found = first(f"{_NO_PORT}srun: error: n25: task 0: Segmentation fault\n")
+    assert found is not None
+    assert found.cause == "user_code_error"
+    assert "port" in found.summary
+    assert "2223" in found.evidence[0].text
+
+
+def test_the_port_is_told_by_a_server_of_http2_too() -> None:
+    said = '"description":"OS Error","os_error":"Address already in use","syscall":"bind"'
+    found = first(f'E0512 14:47:28.1 140 server_chttp2.c:159] {{"file_line":125,{said}}}\n')
+    assert found is not None
+    assert (found.cause, "port" in found.summary) == ("user_code_error", True)
+
+
+def test_a_connection_that_failed_tells_which_task_was_lost() -> None:
+    said = "I0815 03:11:02.1 91 subchannel.cc:1000] Connect failed: UNKNOWN: refused\n"
+    found = first(f"{BARS}{said}")
+    assert found is not None
+    assert found.cause == "worker_lost"
+
+
+def test_a_server_that_took_another_port_went_on() -> None:
+    found = first(f"{BARS}{_NO_PORT}8/8 - 2s - loss: 0.7\nEpoch 2/3\n1/8 - 1s - loss: 0.6\n")
+    assert found is None or found.cause != "user_code_error"
+
+
+def test_the_map_of_a_full_allocator_is_enough_where_the_exception_is_cut_off() -> None:
+    full = f"{STAMP}W x/bfc_allocator.cc:468] **{'_' * 98}\n"
+    cut = 'Traceback (most recent call last):\n  File "rnn.py", line 4, in <module>\n    fit(x)\n'
+    found = first(full + cut)
+    assert found is not None
+    assert found.cause == "gpu_oom"
+
+
+def test_on_windows_the_event_viewer_is_where_a_crash_is_told() -> None:
+    for code, word in (("-1073741819 (0xC0000005)", "Event Viewer"), ("139", "dmesg")):
+        found = first(f"Process finished with exit code {code}\n")
+        assert found is not None
+        assert found.cause == "native_crash"
+        assert any(word in line for line in found.advice)

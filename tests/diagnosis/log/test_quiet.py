@@ -168,6 +168,13 @@ def test_a_doubt_about_the_input_is_told_beside() -> None:
     assert [(each.cause, each.confidence < 0.5) for each in others] == [("dataset_exhausted", True)]
 
 
+def test_what_ran_out_below_a_whole_bar_is_the_validation_data() -> None:
+    bars = EPOCH_1 + "15/20 [=====>...] - loss: 2.1\n20/20 [==========] - loss: 1.9"
+    found = told(bars + RAN_OUT.replace("batches.", "batches (in this case, 5 batches)."))[0]
+    assert (found.cause, found.confidence < 0.5) == ("dataset_exhausted", True)
+    assert "validation_steps" in found.summary
+
+
 def test_an_early_stop_of_another_fit_is_not_told_as_a_likely_cause() -> None:
     others = told("Epoch 2: early stopping\n" + LOOP, exit_code=0)[1:]
     assert all(each.confidence < 0.5 for each in others)

@@ -408,6 +408,13 @@ def test_a_traceback_without_its_name_that_tells_nothing_accuses_nobody() -> Non
     assert _cause('Traceback (most recent call last):\n  File "a.py", line 1, in f\n') == "unknown"
 
 
+def test_strings_of_json_do_not_say_that_it_completed() -> None:
+    file = '"file":"grpc/src/core/lib/iomgr/tcp_server_posix.c",'
+    said = f'E0512 14:47:28.1 140 x.c:159] {{{file}{file}"description":"OS Error",{file}}}\n'
+    frame = '  File "worker.py", line 152, in <module>\n    tf.app.run()\n'
+    assert _cause(f"{said}Traceback (most recent call last):\n{frame}") == "unknown"
+
+
 def test_the_hook_of_an_input_is_no_callback() -> None:
     frames = _CUT_CALLBACK.replace("keras\\callbacks.py", "keras\\utils\\data_utils.py").replace(
         "in on_epoch_end", "in _run"

@@ -12,7 +12,12 @@ from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.signatures import tables
-from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of, signal_of_code
+from pitstop.diagnosis.signatures.signals import (
+    SIGNALS,
+    is_of_windows,
+    signal_of,
+    signal_of_code,
+)
 from pitstop.diagnosis.wording import ADVICE
 from pitstop.record import Frozen
 
@@ -321,8 +326,15 @@ def _of_sign(
     )
     if _OTHER_PROGRAM.search(found[0]) and not _said_by_shell(found[0], log.text):
         return None
-    if sign.cause == "dataset_exhausted" and _COUNTED not in found[0]:
-        return _of_uncounted_input(log, base)
+    if sign.cause == "dataset_exhausted":
+        told = [each for each in log.progress if each.number <= number]
+        if _COUNTED not in found[0]:
+            return _of_uncounted_input(log, base)
+        if told and told[-1].total and not told[-1].is_before_its_end:
+            # All steps of the epoch were done: what follows them is the validation.
+            headline = "The validation data has fewer batches than `validation_steps` asks for."
+            advice = (ADVICE["repeat_validation"],)
+            return replace(base, confidence=_UNCERTAIN, headline=headline, advice=advice)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
         message = next((groups[name] for name in _MESSAGES if name in groups), "")
@@ -369,8 +381,11 @@ def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
 def _of_code(text: str, base: Clue) -> Clue | None:
     code = int(text, 0)
     name = signal_of_code(code)
+    told = of_signal(name, base) if name else None
+    if told and told.cause == "native_crash" and is_of_windows(code):
+        return replace(told, advice=(ADVICE["look_at_events_of_windows"], ADVICE["name_the_line"]))
     if name:
-        return of_signal(name, base)
+        return told
     if code == 0:
         return None
     return replace(base, cause=None, confidence=0.5, headline=f"It ended with exit code {code}.")

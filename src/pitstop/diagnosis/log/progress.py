@@ -36,6 +36,8 @@ _NO_PROGRESS = re.compile(
     r"^\s+File |^\s+at |Error(?![):=\s]*\d)|Warning|Exception|[Rr]etry|[Aa]ttempt"
     r"|^[IWEF] (?!Training of Epoch)|failed|^\s*[#\"'(]|^Epoch \d{5}: "
 )
+_SHARE = re.compile(r"(?:acc|precision|recall|valid|correct)\w*\W+\d*\.\d+ \($", re.IGNORECASE)
+"""How many were right, of how many: `accuracy = 0.67 (1009 / 1499)`."""
 _NAN = re.compile(
     r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
     r"[\"']?(?: at [\w ]{1,20})?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan"
@@ -131,6 +133,8 @@ def _of(line: Line) -> LogProgress | None:
     is_finite = not is_nan and bool(_FINITE.search(text))
     epoch = EPOCH.match(text)
     bar = _BAR.search(text, epoch.end() if epoch else 0)
+    if bar and _SHARE.search(text[: bar.start("done")]):
+        bar = None
     step = None if bar else _STEP.search(text)
     if _WHOLE_EPOCH.match(text):
         place = (line.number, line.group, text)

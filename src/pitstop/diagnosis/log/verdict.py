@@ -97,7 +97,7 @@ def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
 def _batches(log: Log) -> Iterator[str]:
     needed = _NEEDED.search(log.text)
     if needed:
-        yield f"The input must provide {needed['batches']} batches in total."
+        yield f"{needed['batches']} batches were asked for in total."
     totals = [each for each in log.progress if each.total]
     short = [each for each in totals if each.done and each.done < (each.total or 0)]
     if short and totals and short[-1] is totals[-1]:
@@ -135,7 +135,7 @@ def _quoted(ending: Ending) -> Clue | None:
         serious = [each for each in lines if not (each.is_warning or hints.is_ordinary(each.text))]
         said = quotations(serious, is_short=len(lines) <= hints.FEW_LINES)
         found = choose(Ending(Log(tuple(each for each in said if not RESULT.search(each.text)))))
-        if found:
+        if found and found.cause != "completed_normally":
             return replace(found, confidence=found.confidence * _SURVIVED_FACTOR)
     return None
 

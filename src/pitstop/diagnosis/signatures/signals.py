@@ -12,6 +12,7 @@ from pitstop.exit_codes import EXIT_SIGNALLED
 from pitstop.record import Frozen
 
 _MODULO = 256
+_UNSIGNED = 1 << 32
 
 
 class Signal(Frozen):
@@ -48,6 +49,11 @@ WORDS = f"(?i:{'|'.join(sorted(map(re.escape, _WORDS), key=len, reverse=True))})
 """The words as shells print them, as a pattern."""
 
 
+def is_of_windows(code: int) -> bool:
+    """Whether it is an exit code by which Windows tells of a crash."""
+    return code % _UNSIGNED in _WINDOWS
+
+
 def signal_of(text: str) -> str:
     """The name of a signal given by name, number or the words of a shell; else empty."""
     word = text.strip().strip(":'\"").lower()
@@ -61,9 +67,8 @@ def signal_of(text: str) -> str:
 
 def signal_of_code(code: int) -> str:
     """The signal that an exit code tells of, as shells, Python and Windows do; else empty."""
-    unsigned = code % (1 << 32)
-    if unsigned in _WINDOWS:
-        return _WINDOWS[unsigned]
+    if is_of_windows(code):
+        return _WINDOWS[code % _UNSIGNED]
     if code < 0:
         return _by_number(-code)
     if EXIT_SIGNALLED < code < EXIT_SIGNALLED + 32:
