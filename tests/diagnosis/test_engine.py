@@ -155,3 +155,18 @@ def test_unknown_quotes_the_last_output() -> None:
     evidence = failed(killed("SIGVTALRM"), output="alpha\nomega\n")
     check(evidence, "unknown")
     assert "alpha\nomega" in [item.text for item in finding_of(evidence).evidence]
+
+
+def test_a_log_that_breaks_off_tells_where_the_training_stood() -> None:
+    said = "Epoch 1/9\n50/50 [====] - 9s - loss: 0.9\nEpoch 2/9\n 7/50 [>...] - loss: 0.8\n"
+    found = finding_of(log(said))
+    assert found.cause == "unknown"
+    assert found.summary.endswith("the log breaks off in epoch 2 of 9 (7 of 50).")
+    assert any("nvidia-smi" in line for line in advice_of(log(said)))
+    assert "breaks off" not in finding_of(log("one line\n")).summary
+
+
+def test_a_log_that_breaks_off_within_a_traceback_says_so() -> None:
+    found = finding_of(log('Traceback (most recent call last):\n  File "a.py", line 1, in f\n'))
+    assert found.cause == "unknown"
+    assert found.summary.endswith("the log breaks off within a traceback.")

@@ -303,7 +303,7 @@ def rank(findings: list[Finding]) -> list[Finding]:
 def unknown(evidence: Evidence) -> Finding:
     ended = evidence.exit
     if ended is None:
-        text = "Nothing was recorded about how the script ended."
+        text = f"Nothing was recorded about how the script ended{_last_seen(evidence)}."
         seen: tuple[EvidenceItem, ...] = ()
     else:
         how = evidence.signal or f"exit code {ended.exit_code}"
@@ -314,4 +314,24 @@ def unknown(evidence: Evidence) -> Finding:
         return Finding(sign.cause, sign.confidence, text, seen, tuple(advice))
     lines = last_lines(evidence.output, 5)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
-    return Finding("unknown", 0.2, text, (*seen, *said), (ADVICE["faulthandler"],))
+    where_to_look = () if ended else ("read_on",) if _is_cut(evidence) else ("look_outside",)
+    advice = (ADVICE[each] for each in (*where_to_look, "faulthandler"))
+    return Finding("unknown", 0.2, text, (*seen, *said), tuple(advice))
+
+
+def _is_cut(evidence: Evidence) -> bool:
+    tracebacks = evidence.log.tracebacks if evidence.is_bare_log else ()
+    return bool(tracebacks) and tracebacks[-1].is_cut
+
+
+def _last_seen(evidence: Evidence) -> str:
+    """Where the training stood in a log that breaks off."""
+    if _is_cut(evidence):
+        return "; the log breaks off within a traceback"
+    told = evidence.log.progress if evidence.is_bare_log else ()
+    epoch = next((each for each in reversed(told) if each.epoch is not None), None)
+    if epoch is None:
+        return ""
+    of = f" of {epoch.epochs}" if epoch.epochs else ""
+    step = f" ({told[-1].done:,} of {told[-1].total:,})" if told[-1].total else ""
+    return f"; the log breaks off in epoch {epoch.epoch}{of}{step}"
