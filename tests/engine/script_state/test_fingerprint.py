@@ -91,3 +91,22 @@ def test_a_handler_that_keeps_records_changes_with_each(monkeypatch: pytest.Monk
     assert before != fingerprint.fingerprint(kept)
     assert settings.items() - fingerprint.of_process().items()
     assert fingerprint.fingerprint(shown) is None
+
+
+def test_a_picture_in_memory_changes_with_its_points() -> None:
+    class Image:
+        __module__ = "PIL.Image"
+        points = bytearray(4)
+
+        def tobytes(self) -> bytes:
+            return bytes(self.points)
+
+    class ImageFont(Image):
+        __module__ = "PIL.ImageFont"
+
+    picture, font = Image(), ImageFont()
+    before = fingerprint.fingerprint(picture)
+    picture.points[1] = 7
+    assert before is not None
+    assert fingerprint.fingerprint(picture) != before
+    assert fingerprint.fingerprint(font) is None

@@ -40,7 +40,7 @@ _MOST_BYTES = 8 << 20
 _SAMPLED_ITEMS = 512
 # They show what happens, and decide nothing.
 _DISPLAYS = (
-    *("matplotlib", "tqdm", "logging", "rich", "IPython", "ipywidgets", "PIL", "wandb"),
+    *("matplotlib", "tqdm", "logging", "rich", "IPython", "ipywidgets", "wandb"),
     *("datetime", "pathlib", "uuid"),
 )
 _ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
@@ -192,6 +192,11 @@ def _of_database(value: Any) -> str | None:
     return None if any(files) else str(connection.total_changes)
 
 
+def _of_picture(value: Any) -> str | None:
+    """Of one in memory; one in a file is known by its file, and fonts and the like show it."""
+    return str(zlib.crc32(value.tobytes())) if type(value).__name__ == "Image" else None
+
+
 def _of_memory(memory: mmap.mmap) -> str | None:
     return None if memory.closed else of_array(np.frombuffer(memory, "uint8"))
 
@@ -265,7 +270,7 @@ _TOLD: tuple[tuple[Any, Callable[[Any], str | None]], ...] = (
 )
 """How the fingerprint of an object of these classes is made."""
 
-_OF_FILES = {"sqlite3": _of_database, "h5py": _of_hdf5}
+_OF_FILES = {"sqlite3": _of_database, "h5py": _of_hdf5, "PIL": _of_picture}
 """The same, by the package of the object's class."""
 
 _OF_KERAS = (
