@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from pitstop.engine.script_state.state import ScriptState
+from pitstop.engine.values import set_order
 from pitstop.engine.values.python_state import Encoder
 from tests.engine.script_state.scripted import NoLibrary, begun, carried, process, saved_of
 
@@ -155,6 +156,25 @@ def test_no_method_is_replaced_by_a_saved_value(run: Any) -> None:
     assert state.restore(saved, {}, read_ahead=False) == ["script:Rule.act", "script:Rule.__init__"]
     assert callable(script.Rule.act)
     assert script.Rule.new == 3
+
+
+def test_an_attribute_that_cannot_be_saved_costs_itself_alone(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But an object that the training has made is not made again without one of them."""
+    monkeypatch.setattr(set_order, "is_frozen_again", lambda _: False)
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+    rule.limit, rule.best = 9, frozenset({1, 2})
+    rule.entries.append(script.Entry(1, frozenset({1, 2})))
+    saved, arrays = saved_of(state)
+    named = " ".join(state.unverified)
+    assert "rule.best (frozenset" in named
+    assert "rule.entries[0].losses (frozenset" in named
+    twin = run().Rule()
+    assert begun(rule=twin).restore(saved, arrays, read_ahead=False)
+    assert (twin.limit, twin.best, twin.entries) == (9, None, [])
 
 
 def test_what_training_deletes_is_named(run: Any) -> None:

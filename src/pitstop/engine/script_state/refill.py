@@ -37,16 +37,33 @@ _EMPTY_BASES = (
 )
 
 
-def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
-    """The JSON form of a node's content; arrays go to the encoder.  Raises `NotPortable`."""
+def content_to_json(node: Node, value: Any, encoder: Encoder) -> tuple[Any, list[str]]:
+    """The JSON form of a node's content, and what it lacks; arrays go to the encoder."""
+    if node.kind in holder.FIELDS:
+        return _fields_to_json(node.content, encoder)
+    try:
+        return _items_to_json(node, value, encoder), []
+    except NotPortable as problem:
+        return None, [f"{problem.where} ({problem.type_name})"]
+
+
+def _fields_to_json(fields: Mapping[str, Any], encoder: Encoder) -> tuple[Any, list[str]]:
+    content, lost = {}, []
+    for key, each in fields.items():
+        try:
+            content[key] = encoder.encode(each)
+        except NotPortable as problem:
+            lost.append(f".{key}{problem.where} ({problem.type_name})")
+    return content, lost
+
+
+def _items_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
     if node.kind == "array":
         if not isinstance(value, np.memmap) and type(value) is not np.ndarray:
             raise NotPortable("", type(value).__qualname__)
         if value.nbytes + sum(each.nbytes for each in encoder.arrays.values()) > MOST_BYTES:
             raise NotPortable("", f"array of {value.nbytes >> 20} MB")
         return encoder.encode(np.asarray(value))
-    if node.kind in holder.FIELDS:
-        return {key: encoder.encode(each) for key, each in node.content.items()}
     if node.kind == "generator":
         return encoder.encode(script_random.state_of(value))
     is_long = isinstance(node.content, Opaque)

@@ -13,7 +13,7 @@ from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.walk import HELD, MOST_OBJECTS, Walk
 from pitstop.engine.values import reachable
-from pitstop.engine.values.python_state import Arrays, Encoder, NotPortable
+from pitstop.engine.values.python_state import Arrays, Encoder
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
@@ -238,11 +238,10 @@ class ScriptState:
             if node.kind not in holder.FIELDS or node.kind == "object":
                 yield f"{name} ({node.form})"
             return
-        try:
-            content = refill.content_to_json(node, value, encoder)
-        except NotPortable as problem:
-            yield f"{name}{problem.where} ({problem.type_name})"
-        else:
+        content, lost = refill.content_to_json(node, value, encoder)
+        yield from (f"{name}{each}" for each in lost)
+        # A new object without one of its attributes would break the script.
+        if not lost or (is_there and node.kind in holder.FIELDS):
             saved[name] = {"kind": node.kind, "form": node.form, "content": content}
 
     def _changed_opaques(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
