@@ -175,6 +175,52 @@ _RESTORED = {
             rule.same = rule.three
             return rule.one.random(), rule.three.random(), rule.same is rule.three
     """,
+    "attributes of a random generator of the script's class": """
+        import random
+        import numpy
+        class Counting(random.Random):
+            calls = 0
+            def random(self):
+                self.calls += 1
+                return super().random()
+        class Logged(numpy.random.RandomState):
+            def __init__(self, seed):
+                super().__init__(seed)
+                self.log = []
+        one, other = Counting(1), Logged(1)
+        def act(value):
+            one.random()
+            other.log.append(value)
+            return one.calls, other.log
+    """,
+    "arguments of an exception": """
+        class Diverged(Exception):
+            pass
+        last = Diverged("none")
+        def act(value):
+            last.args = (value, *last.args)
+            last.step = value
+            return last.args, last.step
+    """,
+    "flags that are combined": """
+        import enum
+        class Part(enum.IntFlag):
+            HEAD = 1
+            BODY = 2
+            TAIL = 4
+        class Kind(enum.Flag):
+            FLIP = enum.auto()
+            CROP = enum.auto()
+            TURN = enum.auto()
+        class Place:
+            parts, kinds = Part.HEAD, Kind(0)
+        place, seen = Place(), {Part.HEAD | Part.TAIL: 0}
+        def act(value):
+            place.parts ^= Part(value)
+            place.kinds |= list(Kind)[value % 3]
+            seen[place.parts] = value
+            return place.parts, place.kinds.value, len(seen), seen[place.parts]
+    """,
     "functions from a text": """
         total, seen = {"n": 0}, []
         exec("def add(value):\\n    global last\\n    total['n'] += value\\n    last = value")

@@ -64,6 +64,8 @@ COLLECTIONS: Mapping[str, type] = {
 _BETWEEN_THREADS = (queue.Queue, threading.Event)
 FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
+_OF_C = (types.MemberDescriptorType, types.GetSetDescriptorType)
+"""Descriptors of slots, and of attributes that a builtin class has, such as an exception's."""
 _FACTORIES: Mapping[str, Any] = {
     each.__name__: each
     for each in (int, float, bool, str, bytes, tuple, list, dict, set, deque, collections.Counter)
@@ -193,7 +195,8 @@ def fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, ContextVar):
         held = value.get(_UNSET)
         return {} if held is _UNSET else {"value": held}
-    return dict_of(value) | dict(slots_of(value))
+    own = {"args": value.args} if isinstance(value, BaseException) else {}
+    return own | dict_of(value) | dict(slots_of(value))
 
 
 def called_for(attribute: Any) -> tuple[Any, ...]:
@@ -233,7 +236,7 @@ def set_field(holder: Any, name: str, value: Any) -> None:
         holder.put(name, value)
     elif isinstance(holder, type):
         type.__setattr__(holder, name, value)
-    elif isinstance(getattr(type(holder), name, None), types.MemberDescriptorType):
+    elif isinstance(getattr(type(holder), name, None), _OF_C):
         object.__setattr__(holder, name, value)
     else:
         # Without `__setattr__`: a library has done its part when the script set the attribute.

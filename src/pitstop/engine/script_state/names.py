@@ -3,6 +3,7 @@
 A state may come from anybody: nothing is imported for it.
 """
 
+import enum
 import sys
 import types
 import weakref
@@ -109,8 +110,14 @@ def form_of(kind: type, modules: Mapping[str, Any]) -> str:
 
 
 def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
-    """The tuple of the script's class with these items; `KeyError` where it has no such class."""
+    """The tuple of the script's class with these items, or its flags with this value.
+
+    `KeyError` where it has no such class.
+    """
     kind = named_class(form, modules)
+    if kind is not None and issubclass(kind, enum.Flag):
+        (value,) = items
+        return kind(int(value))
     if kind is None or not issubclass(kind, tuple):
         raise KeyError(form)
     return tuple.__new__(kind, items)

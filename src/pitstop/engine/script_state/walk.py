@@ -1,5 +1,6 @@
 """A walk from what a training calls to all objects that hold content; it gives each a name."""
 
+import enum
 import functools
 import inspect
 import logging
@@ -254,7 +255,9 @@ class Walk:
             return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
         kind = type(value)
         form = f"{kind.__module__}:{kind.__qualname__}"
-        is_record = issubclass(kind, tuple) and named_class(form, self._modules) is kind
+        is_record = issubclass(kind, tuple | enum.Flag) and named_class(form, self._modules) is kind
+        if is_record and issubclass(kind, enum.Flag):
+            return Record(form, (value.value,))
         if is_record and not reachable.dict_of(value):
             items = enumerate(tuple.__iter__(value))
             return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
@@ -294,7 +297,7 @@ class Walk:
             yield from self._code_of_class(name, value)
         elif reachable.is_of(type(value), self._modules) or self._kind_of(value) == "object":
             yield f"{type(value).__qualname__}", type(value)
-            if self._kind_of(value) in _COLLECTIONS:
+            if self._kind_of(value) in (*_COLLECTIONS, *HELD):
                 yield f"{name}.__dict__", reachable.dict_of(value)
             elif self._known is None:
                 yield from self._behind_library(name, value, self._library.own_names(type(value)))
