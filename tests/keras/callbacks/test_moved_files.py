@@ -140,3 +140,49 @@ def test_files_of_such_a_folder_are_copied_with_their_times(
     assert copied == new / "deep/best.txt"
     assert (copied.read_text(), copied.stat().st_mtime) == ("old", 1000)
     assert (new / "log.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "pairs"),
+    [
+        (["exp000"], ["exp001"], [("exp000", "exp001")]),
+        (["run_9", "run_10"], ["run_11", "run_12"], [("run_9", "run_11"), ("run_10", "run_12")]),
+        (["exp1"], ["exp2", "exp3"], []),
+        (["exp1"], ["other2"], []),
+    ],
+)
+def test_folders_that_get_the_next_free_number(
+    tmp_path: Path, before: list[str], now: list[str], pairs: list[tuple[str, str]]
+) -> None:
+    old, new = ([str(tmp_path / each) for each in names] for names in (before, now))
+    assert [(one.name, other.name) for one, other in moved(old, new)] == pairs
+
+
+def test_what_is_in_the_folder_of_another_number_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "exp0", tmp_path / "exp1"
+    for folder in (old, new):
+        folder.mkdir()
+    (old / "best.weights.h5").write_text("old")
+    monkeypatch.setattr(MADE, "paths", [str(new)])
+    monkeypatch.setattr(MADE, "followed", {})
+    assert not is_moved(str(new / "log.csv"), str(old / "log.csv"))
+    found = open_files.follow([], {"callbacks": [], "folders": [str(old)]})
+    assert found.copied == (new / "best.weights.h5",)
+    assert is_moved(str(new / "log.csv"), str(old / "log.csv"))
+    assert is_moved(new / "log.csv", old / "log.csv")
+    assert not is_moved(str(new / "log.csv"), str(old / "other.csv"))
+
+
+def test_a_log_with_the_next_free_number_goes_on_with_what_was_written(tmp_path: Path) -> None:
+    (tmp_path / "log-0.csv").write_text("0,1.5\nlate\n")
+    kept = open_files.KeptFile("", tmp_path / "log-0.csv", 6, b"0,1.5\n")
+    with (tmp_path / "log-1.csv").open("w") as log, (tmp_path / "notes").open("w") as other:
+        assert open_files.put_back([], [log, other], [kept]) == []
+    assert (tmp_path / "log-1.csv").read_text() == "0,1.5\n"
+    assert (tmp_path / "notes").read_text() == ""
+    with (tmp_path / "log-0.csv").open("w") as log, (tmp_path / "log-1.csv").open("w") as other:
+        open_files.put_back([], [other, log], [kept])
+    assert (tmp_path / "log-0.csv").read_text() == "0,1.5\n"
+    assert (tmp_path / "log-1.csv").read_text() == ""

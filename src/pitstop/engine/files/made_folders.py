@@ -30,11 +30,13 @@ _CHANCE = re.compile(
 
 A short number is no such part: `trial-1` and `trial-2` are two things.
 """
+_NUMBER = re.compile(r"\d+")
 
 
 class MadeFolders:
     def __init__(self) -> None:
         self.paths: list[str] = []
+        self.followed: dict[str, str] = {}  # by folder of an earlier attempt, the one of this
         self._file: Path | None = None
         self._earlier: set[str] = set()
 
@@ -112,30 +114,51 @@ def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
 
 
 def is_moved(now: Any, before: Any) -> bool:
-    """Whether two paths differ in time or chance only, and the folder of `before` exists."""
-    return (
-        isinstance(now, str)
-        and isinstance(before, str)
-        and now != before
-        and os.sep in now
-        and _form(now) == _form(before)
-        and Path(before).parent.is_dir()
-    )
+    """Whether two paths differ in time or chance only, and the folder of `before` exists.
+
+    Or in the folder, if the files of the one were copied to the other.
+    """
+    if not isinstance(now, str | Path) or type(now) is not type(before) or now == before:
+        return False
+    now, before = str(now), str(before)
+    is_alike = _form(now) == _form(before) or os.path.abspath(now) == _followed(before)  # noqa: PTH100
+    return os.sep in now and is_alike and Path(before).parent.is_dir()
+
+
+def _followed(path: str) -> str:
+    """Where a file is that was in a folder whose files were copied; else empty."""
+    path = os.path.abspath(path)  # noqa: PTH100
+    pairs = MADE.followed.items()
+    return next((new + path[len(old) :] for old, new in pairs if path.startswith(old + os.sep)), "")
 
 
 def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
-    """Pairs of an old and a new folder that differ in time or chance only, in order.  Pure."""
+    """Pairs of an old and a new folder, in order; their names differ in time or chance only.  Pure.
+
+    Or in their numbers, where the new ones got the next free numbers.
+    """
     old_paths, new_paths = list(map(Path, before)), list(map(Path, now))
-    alike: dict[tuple[Path, str], list[Path]] = {}
-    for new in new_paths:
-        if new not in old_paths:
-            alike.setdefault((new.parent, _form(new.name)), []).append(new)
-    pairs = []
-    for old in old_paths:
-        others = alike.get((old.parent, _form(old.name)))
-        if others and old not in new_paths:
-            pairs.append((old, others.pop(0)))
-    return pairs
+    old, new = (_by_form(each, _form) for each in (old_paths, new_paths))
+    pairs: list[tuple[Path, Path]] = []
+    for form in old.keys() & new.keys():
+        others = [each for each in new[form] if each not in old_paths]
+        left = [each for each in old[form] if each not in new_paths]
+        pairs += zip(left, others, strict=False)
+    old, new = (_by_form(each, without_numbers) for each in (old_paths, new_paths))
+    for form in old.keys() & new.keys():
+        # A sweep that makes a folder again goes on with its trials.
+        is_numbered = len(old[form]) == len(new[form]) and not {*old[form]} & {*new[form]}
+        pairs += zip(old[form], new[form], strict=True) if is_numbered else ()
+    return sorted(dict(pairs).items(), key=lambda pair: old_paths.index(pair[0]))
+
+
+def _by_form(
+    paths: Iterable[Path], form_of: Callable[[str], str]
+) -> dict[tuple[Path, str], list[Path]]:
+    found: dict[tuple[Path, str], list[Path]] = {}
+    for path in paths:
+        found.setdefault((path.parent, form_of(path.name)), []).append(path)
+    return found
 
 
 def alike(path: str) -> Iterator[str]:
@@ -151,3 +174,7 @@ def alike(path: str) -> Iterator[str]:
 
 def _form(text: str) -> str:
     return _CHANCE.sub("0", text)
+
+
+def without_numbers(text: str) -> str:
+    return _NUMBER.sub("0", _form(text))

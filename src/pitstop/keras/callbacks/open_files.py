@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine.files.earlier_files import EARLIER
-from pitstop.engine.files.made_folders import MADE, is_moved, moved
+from pitstop.engine.files.made_folders import MADE, is_moved, moved, without_numbers
 from pitstop.engine.trainings.present_identity import names_on_stack
 from pitstop.engine.values import reachable
 from pitstop.keras.callbacks import callback_nodes
@@ -128,6 +128,13 @@ def _is_at(file: Any, path: Path) -> bool:
     return now == before or is_moved(now, before)
 
 
+def _is_at_number(file: Any, path: Path) -> bool:
+    """Also a file that got the next free number as its name."""
+    now = Path(file.name).absolute()
+    numbered = (now.parent, without_numbers(now.name)) == (path.parent, without_numbers(path.name))
+    return numbered or _is_at(file, path)
+
+
 def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
     """Reads the files up to the cut, before a callback can empty them."""
     return [
@@ -162,8 +169,10 @@ def put_back(callbacks: list[Any], others: list[Any], files: list[KeptFile]) -> 
     Of them only what this run appends again is removed. What the script has removed is put back.
     """
     logs, left = _logs(callbacks, others), []
+    names = {Path(file.name).absolute() for _, file in logs}
     for kept in files:
-        held = [each for name, each in logs if name == kept.attribute and _is_at(each, kept.path)]
+        is_at = _is_at if kept.path in names else _is_at_number
+        held = [each for name, each in logs if name == kept.attribute and is_at(each, kept.path)]
         for file in held[:1]:
             is_lost = kept.missing_bytes > 0  # such as in a log that was renamed
             is_left = is_lost or _size_of(file) >= kept.size_bytes
@@ -216,6 +225,7 @@ def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BY
     What is there already stays; files of more than `most_bytes` together stay where they are.
     """
     folders = moved(fit.get("folders", ()), MADE.paths)
+    MADE.followed.update((str(old), str(new)) for old, new in folders)
     pairs = dict.fromkeys((*_in_folders(folders), *_of_callbacks(callbacks, fit["callbacks"])))
     missing = [
         (source, target)

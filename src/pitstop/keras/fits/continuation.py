@@ -65,8 +65,8 @@ _REMEDY = (
     "restored weights."
 )
 _FOLLOWED = (
-    "The script now writes to other file names, because they contain the time or a random part: "
-    "its earlier output is copied to {}."
+    "The script now writes to other file names, because they contain the time, a random part or "
+    "the next free number: its earlier output is copied to {}."
 )
 _LEFT = (
     "The script's earlier output in {} is too large to copy to its new file names; use names "
