@@ -221,6 +221,22 @@ _RESTORED = {
             seen[place.parts] = value
             return place.parts, place.kinds.value, len(seen), seen[place.parts]
     """,
+    "a tree whose nodes know their parents weakly": """
+        import weakref
+        class Node:
+            def __init__(self, value, parent=None):
+                self.value, self.children = value, []
+                self.parent = parent and weakref.ref(parent)
+            def path(self):
+                return (*(self.parent().path() if self.parent else ()), self.value)
+        root = Node(0)
+        last, gone = [root], [weakref.ref(Node(1))]
+        def act(value):
+            last[0].children.append(Node(value, last[0]))
+            last[0] = last[0].children[-1]
+            gone.append(weakref.ref(Node(value)))
+            return last[0].path(), last[0].parent().children == last, [each() for each in gone]
+    """,
     "functions from a text": """
         total, seen = {"n": 0}, []
         exec("def add(value):\\n    global last\\n    total['n'] += value\\n    last = value")

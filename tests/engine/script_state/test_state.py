@@ -177,6 +177,19 @@ def test_an_attribute_that_cannot_be_saved_costs_itself_alone(
     assert (twin.limit, twin.best, twin.entries) == (9, None, [])
 
 
+def test_no_new_object_comes_back_without_one_of_its_attributes(run: Any) -> None:
+    """The script would fail where it uses it."""
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+    rule.entries.append(script.Entry(1, [2]))
+    rule.entries[0].scale = lambda value: value
+    saved, arrays = saved_of(state)
+    twin = run().Rule()
+    assert begun(rule=twin).restore(saved, arrays, read_ahead=False)
+    assert twin.entries == []
+
+
 def test_what_training_deletes_is_named(run: Any) -> None:
     rule = run().Rule()
     state = begun(rule=rule)

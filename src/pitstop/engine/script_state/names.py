@@ -58,6 +58,8 @@ def _kept(keeper: Any) -> Any:
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
+WEAK = "weakref:ref"
+
 _PLAIN_MODULES = ("types", "argparse", "collections")
 _HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
 _HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
@@ -109,11 +111,18 @@ def form_of(kind: type, modules: Mapping[str, Any]) -> str:
     return next(found, f"another {module}:{name}")
 
 
+class _Gone:
+    pass
+
+
 def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
     """The tuple of the script's class with these items, or its flags with this value.
 
-    `KeyError` where it has no such class.
+    Of `WEAK`, a weak reference to the item.  `KeyError` where it has no such class.
     """
+    if form == WEAK:
+        # To None there is none: what it referred to is gone.
+        return weakref.ref(_Gone() if items[0] is None else items[0])
     kind = named_class(form, modules)
     if kind is not None and issubclass(kind, enum.Flag):
         (value,) = items

@@ -255,9 +255,10 @@ class Refill:
 
 
 def _lacks_items(node: Node) -> bool:
-    """Whether it is a collection with an item that is not saved."""
+    """Whether it is a collection with an item, or an object with a field, that is not saved."""
+    fields = node.content.values() if node.kind == "object" else ()
     is_of_items = isinstance(node.content, list) and node.kind in holder.COLLECTIONS
-    found = map(opaque_in, node.content) if is_of_items else ()
+    found = map(opaque_in, node.content if is_of_items else fields)
     return any(each is not None and not each.is_of_graph for each in found)
 
 

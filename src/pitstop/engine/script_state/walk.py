@@ -27,7 +27,7 @@ from pitstop.engine.script_state.frozen import (
     is_plain,
 )
 from pitstop.engine.script_state.library import Library
-from pitstop.engine.script_state.names import Names, form_of, name_of_function, named_class
+from pitstop.engine.script_state.names import WEAK, Names, form_of, name_of_function, named_class
 from pitstop.engine.script_state.node import Node, Nodes
 from pitstop.engine.script_state.ownership import FRAMEWORKS, Ownership
 from pitstop.engine.values import code_names, reachable
@@ -40,6 +40,7 @@ _COLLECTIONS = (*holder.COLLECTIONS, "array")
 # A random generator that the training has made is made again; others have their streams set.
 HELD = ("elsewhere", "generator")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
+_RECORDS = (tuple, enum.Flag, weakref.ref)
 _CALLING = (functools.partial, np.vectorize, np.ufunc)
 _FOLLOWED = (
     *(types.MethodType, types.BuiltinFunctionType, types.GeneratorType),
@@ -254,13 +255,8 @@ class Walk:
         if type(value) is tuple:
             return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
         kind = type(value)
-        form = f"{kind.__module__}:{kind.__qualname__}"
-        is_record = issubclass(kind, tuple | enum.Flag) and named_class(form, self._modules) is kind
-        if is_record and issubclass(kind, enum.Flag):
-            return Record(form, (value.value,))
-        if is_record and not reachable.dict_of(value):
-            items = enumerate(tuple.__iter__(value))
-            return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
+        if issubclass(kind, _RECORDS) and (record := self._record(value, path)) is not None:
+            return record
         found = self._meet(value, path, is_content=True)
         if found is not None and self.nodes[found.name].kind not in ("function", "class"):
             return found
@@ -275,6 +271,20 @@ class Walk:
             bound = [self.freeze(each, name) for name, each in behind]
             return Opaque(f"{kind.__module__}.{kind.__qualname__}", repr(bound))
         return self._told(value, path)
+
+    def _record(self, value: Any, path: str) -> Record | None:
+        kind = type(value)
+        form = f"{kind.__module__}:{kind.__qualname__}"
+        if kind is weakref.ref and value.__callback__ is None:
+            return Record(WEAK, (self.freeze(value(), path),))
+        if named_class(form, self._modules) is not kind:
+            return None
+        if issubclass(kind, enum.Flag):
+            return Record(form, (value.value,))
+        if not issubclass(kind, tuple) or reachable.dict_of(value):
+            return None
+        items = enumerate(tuple.__iter__(value))
+        return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
 
     def _told(self, value: Any, path: str) -> Any:
         try:
