@@ -11,6 +11,7 @@ from pitstop.engine.values.python_state import PLAIN_KINDS, Arrays, Marked, Mark
 OF_GRAPH = "a tensor of a graph"
 BARE = frozenset({type(None), bool, int, float, str, bytes})
 """Classes whose values need no freezing."""
+_MOST_ITEMS = 64
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,20 @@ def is_plain(value: Any) -> bool:
     return issubclass(kind, np.generic) and not value.dtype.hasobject
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether frozen values are equal, and of the same classes: 0, False, 0.0 and -0.0 are four.
+
+    Of a long list only the values are compared, which is faster.
+    """
+    if one is other:
+        return True
+    if one != other or type(one) is not type(other):
+        return False
+    if type(one) in (list, tuple):
+        return len(one) > _MOST_ITEMS or all(map(same, one, other))
+    return type(one) is not float or bool(one) or str(one) == str(other)
+
+
 def addresses_in(value: Any, named: frozenset[str]) -> bool:
     """Whether frozen content has a number that may be an `id` or a `hash`, which differ next time.
 
@@ -168,7 +183,7 @@ def agrees(one: Any, other: Any) -> bool:
     if isinstance(other, Opaque):
         return isinstance(one, Opaque) and one.name == other.name
     if opaque_in(other) is None:
-        return bool(one == other)
+        return same(one, other)
     pairs = zip(_items_of(one), _items_of(other), strict=False)
     is_alike = type(one) is type(other) and len(_items_of(one)) == len(_items_of(other))
     return is_alike and all(agrees(*pair) for pair in pairs)

@@ -339,7 +339,7 @@ def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) ->
     changed = {
         key: value
         for key, value in node.content.items()
-        if key not in known or known[key] != value or (keep_plain and _is_kept(value))
+        if key not in known or not frozen.same(known[key], value) or (keep_plain and _is_kept(value))
     }
     return Node(node.kind, node.form, changed)
 
@@ -377,8 +377,9 @@ def _common(node: Node, now: Node) -> Node:
 
 def _differs(node: Node, before: Node) -> bool:
     if node.kind not in holder.FIELDS:
-        return bool(node.content != before.content)
-    return any(before.content.get(key, before) != value for key, value in node.content.items())
+        return not frozen.same(node.content, before.content)
+    known = before.content
+    return not all(frozen.same(known.get(key, before), each) for key, each in node.content.items())
 
 
 def _parts(name: str, node: Node) -> set[Part]:
