@@ -96,6 +96,17 @@ _RESTORED = {
                 counts[key] = counts.get(key, 0) + value
             return list(counts.values())
     """,
+    "the order of an ordered dictionary": """
+        import collections
+        cache = collections.OrderedDict.fromkeys("abcd", 0)
+        def act(value):
+            before = list(cache.items())
+            cache["a"] += value
+            cache.move_to_end("a")
+            cache.move_to_end("d", last=False)
+            cache[value] = value
+            return before, list(reversed(cache))
+    """,
     "values that equal those of before": """
         class Totals:
             loss, count, low = 0, 1, 0.0
@@ -374,6 +385,12 @@ _NAMED = {
         def act(value):
             options["n"] += value
             return rule.act()
+    """,
+    "a class without functions from a text that is in no module": """
+        options = {}
+        exec("class Rule:\\n    n = 0\\ndef act():\\n    Rule.n += 1\\n    return Rule.n", options)
+        def act(value):
+            return options["act"]()
     """,
     "a method of a class that is replaced": """
         class Rule:

@@ -114,7 +114,8 @@ def is_plain_object(kind: type) -> bool:
 def items_of(value: Any) -> list[Any]:
     """The items: pairs of a dictionary, bytes of a buffer; of a set, its layout before these."""
     if isinstance(value, dict):
-        return list(dict.items(value))
+        # The order of an `OrderedDict` is its own.
+        return list((OrderedDict if isinstance(value, OrderedDict) else dict).items(value))
     if isinstance(value, set):
         return set_order.items_of(value)
     if isinstance(value, deque):

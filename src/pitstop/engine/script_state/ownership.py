@@ -1,5 +1,6 @@
 """Which code counts as the script's: its modules, and installed packages that train with Keras."""
 
+import builtins
 import sys
 import types
 from typing import Any
@@ -56,9 +57,13 @@ class Ownership:
         return named_class(f"{kind.__module__}:{kind.__qualname__}", self._modules) is not kind
 
     def is_in_no_module(self, kind: type) -> bool:
-        """Whether a function of the script made the class, and the class names no module."""
-        unplaced = [base for base in kind.__mro__[:-1] if base.__module__ == "builtins"]
-        return any(self.has(each) for base in unplaced for each in vars(base).values())
+        """Whether code of the script made the class, and the class names no module."""
+        # Python puts this attribute into each class that is made by a statement.
+        made = [base for base in kind.__mro__ if vars(base).get("__module__") == "builtins"]
+        unplaced = [base for base in made if vars(builtins).get(base.__name__) is not base]
+        found = [each for base in unplaced for each in vars(base).values()]
+        functions = [each for each in found if isinstance(each, types.FunctionType)]
+        return bool(unplaced) and (not functions or any(map(self.has, functions)))
 
     def module_of(self, file: str, scope: dict[str, Any]) -> types.ModuleType:
         """The module that has these globals; if none is registered, a `Namespace` for them."""
