@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.engine.files.appended_files import APPENDED
 from pitstop.engine.files.earlier_files import EarlierFiles, ReadBack
 
 _NOW_SECONDS = time.time()
@@ -136,6 +137,31 @@ def test_a_look_at_a_file_is_told(
     os.utime(path, (0, _NOW_SECONDS - age_seconds))
     look(path)
     assert [str(path) in each for each in doubts] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("look", "is_told"),
+    [
+        (lambda path: os.path.exists(path), False),
+        (lambda path: path.is_file(), False),
+        (lambda path: os.path.getsize(path), True),
+        (lambda path: path.stat(), True),
+    ],
+)
+def test_a_table_to_which_the_script_appends_again_may_be_there(
+    doubts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    look: Callable[[Path], object],
+    is_told: bool,
+) -> None:
+    """What it appends tells whether the header of a new one is all that depends on it."""
+    path = tmp_path / "results.csv"
+    path.touch()
+    os.utime(path, (0, _NOW_SECONDS - 50))
+    monkeypatch.setattr(APPENDED, "_begun", {str(path): 0})
+    look(path)
+    assert bool(doubts) == is_told
 
 
 def test_looks_that_say_nothing(doubts: list[str], tmp_path: Path) -> None:

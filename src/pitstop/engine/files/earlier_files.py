@@ -360,7 +360,7 @@ class EarlierFiles:
                 self._looked.setdefault(path, changed_seconds)
         if self._doubt is None:
             return
-        if changed_seconds and self._is_given_back(path):
+        if (changed_seconds and self._is_given_back(path)) or self.looks.is_for_header(path):
             return
         is_lost = (not changed_seconds and self._lacks_content(path)) or RENAMED.is_lost(path)
         if is_lost or self._is_changed(changed_seconds, path) or APPENDED.is_ahead(path):

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pitstop.engine.audit_events import Frame, subscribe
+from pitstop.engine.files.appended_files import APPENDED
 from pitstop.engine.files.made_folders import script_frame
 
 _T = TypeVar("_T")
 
 _MOST_FILES = 4096
 _GLOBBING = ("glob.py", "pathlib.py", f"pathlib{os.sep}_local.py")
+_ASKING = ("genericpath.py", "<frozen genericpath>", *_GLOBBING[1:])
 _ASKED_FOR = ("iterdir", "glob", "rglob", "iglob")
 _WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
@@ -31,6 +33,7 @@ class FileLooks:
         """`tell` gets a path, and when it was changed last, in seconds; 0 for what is not there."""
         self._tell, self._tell_pattern = tell, tell_pattern
         self._is_on = False
+        self._asks_existence = False  # the present look tells only whether the file is there
         self._stat = os.stat
         self._fenced: Callable[..., None] = self._look
 
@@ -68,10 +71,19 @@ class FileLooks:
                         self._tell(os.fsdecode(path), 0.0)
                 raise
             if is_told:
+                self._asks_existence = _asks_existence(sys._getframe(1))
                 self._fenced(paths_of, (path, found))
+                self._asks_existence = False
             return found
 
         return look
+
+    def is_for_header(self, path: str) -> bool:
+        """Whether the script asks only if a table is there to which it appends again.
+
+        A new one gets a header: what it appends tells whether it differs in anything else.
+        """
+        return self._asks_existence and APPENDED.repeats(path)
 
     def _on_event(self, event: str, arguments: tuple[Any, ...], frame: Frame) -> None:
         if self._is_on and frame is not None and _is_look(frame):
@@ -86,6 +98,14 @@ class FileLooks:
                 found = os.stat(path)  # noqa: PTH116
                 if stat.S_ISREG(found.st_mode):
                     self._tell(os.fsdecode(path), found.st_mtime)
+
+
+def _asks_existence(frame: types.FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_filename.endswith(_ASKING):
+        if frame.f_code.co_name in ("exists", "isfile", "is_file"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _by_name(path: Any, _: Any) -> Iterable[Any]:
