@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,16 @@ _RESTORED = {
             for key in (numpy.nan, math.nan):
                 counts[key] = counts.get(key, 0) + value
             return list(counts.values())
+    """,
+    "what a handler of a signal counts": """
+        import signal
+        hits = {"n": 0}
+        def handle(number, frame):
+            hits["n"] += 1
+        signal.signal(signal.SIGUSR2, handle)
+        def act(value):
+            signal.raise_signal(signal.SIGUSR2)
+            return signal.getsignal(signal.SIGUSR2).__globals__["hits"]["n"]
     """,
     "the order of an ordered dictionary": """
         import collections
@@ -574,6 +586,13 @@ _NAMED = {
             return items[-1].hits
     """,
 }
+
+
+@pytest.fixture(autouse=True)
+def handler_put_back() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGUSR2)
+    yield
+    signal.signal(signal.SIGUSR2, before)
 
 
 def _script(source: str) -> str:

@@ -323,6 +323,11 @@ def of_process() -> dict[str, str]:
     return found
 
 
+def handlers() -> dict[str, Any]:
+    """What is called when a signal comes, although no code of the training may name it."""
+    return {name: _handler_of(number) for name, number in _SIGNALS.items()}
+
+
 def _summary_step() -> str:
     """The step of TensorBoard that the script has set; empty for a variable, which is restored."""
     summary = getattr(sys.modules.get("tensorflow"), "summary", None)

@@ -60,7 +60,7 @@ class ScriptState:
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """`rest`: what the training calls, by name; `data`: what its input is read from."""
         self._modules, self._loaded = reachable.user_modules(), len(sys.modules)
-        self._input = dict(data)
+        self._input, rest = dict(data), {**rest, **fingerprint.handlers()}
         self._settings = fingerprint.of_process() | settings.told()
         walks = self._walks(rest)
         while found := walks[0].own.packages | walks[1].own.packages:
