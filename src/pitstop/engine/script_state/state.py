@@ -339,7 +339,9 @@ def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) ->
     changed = {
         key: value
         for key, value in node.content.items()
-        if key not in known or not frozen.same(known[key], value) or (keep_plain and _is_kept(value))
+        if key not in known
+        or not frozen.same(known[key], value)
+        or (keep_plain and _is_kept(value))
     }
     return Node(node.kind, node.form, changed)
 
