@@ -232,3 +232,31 @@ def test_flags_of_a_step_that_a_compile_has_left_behind_are_forgotten() -> None:
     model.compile("sgd", "mse")
     later = _behind_a_step(model)
     assert (later.capture(), later.unverified) == ({}, [])
+
+
+def test_the_first_step_builds_a_model_whose_flags_a_later_fit_knows() -> None:
+    """Of Keras 2, the variables of its own metric are there before those of its layers."""
+    tf_keras = pytest.importorskip("tf_keras")
+
+    class Network(tf_keras.Model):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf_keras.layers.Dense(1)
+            self.seen = tf_keras.metrics.Mean()
+
+        def call(self, inputs: Any) -> Any:
+            return self.dense(inputs)
+
+    model = Network()
+    model.compile("sgd", "mse")
+    first = _behind_a_step(model)
+    assert first.unverified == []
+    later = _behind_a_step(model)
+    assert (later.capture(), later.unverified) == ({}, [])
+    freeze(model)
+    frozen = Structure(model)
+    frozen.begin()
+    frozen.look()
+    assert frozen.unverified == [
+        "trainable flags that changed without make_train_function(force=True)"
+    ]

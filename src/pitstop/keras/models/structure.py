@@ -60,10 +60,10 @@ class Structure:
         if is_new:
             self._function, self._is_traced = function, True
             self._traced = _held(self._model)
-            if not self._model.run_eagerly:
-                _TRACED_WITH[function] = flags_of(self._model)
-        # A step that is traced builds layers, which may set some.
+        # A step that is traced builds layers, which may set some, and gives the model variables.
         if is_new or self._is_tracing:
+            if not (self._model.run_eagerly or _has_changed(self._traced)):
+                _TRACED_WITH[function] = flags_of(self._model)
             self._traced_settings, self._is_tracing = settings_of(self._model), is_new
         if self._looks < _LOOKS_UNTIL_BUILT:
             self._settings, self._looks = settings_of(self._model), self._looks + 1
