@@ -13,6 +13,7 @@ from pitstop.engine.leaving import Refused
 from pitstop.engine.session import first_training
 from pitstop.engine.session.step_recorder import began_seconds
 from pitstop.engine.snapshots.saved_state import SavedState
+from pitstop.engine.trainings.course import ONE_OF_OTHERS
 from pitstop.engine.values.python_state import decode
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
@@ -36,10 +37,6 @@ _REMEDY = (
 )
 _ANOTHER = (
     "this loop is not the saved one: {}; it starts from its beginning, and the saved state is kept"
-)
-_ONE_OF_OTHERS = (
-    "The other members continue from the saved state, but the loop of this one is not the saved "
-    "one: {}."
 )
 _CHANGED = "The script or its command changed: {}."
 _READS = "the script reads {}, which an earlier attempt wrote"
@@ -90,7 +87,7 @@ class Repetition:
         if found.another and read.other:
             return OWN_RESUME.format(read.other)
         if found.another and session.snapshots.lockstep.agreed and not session.settings.force:
-            raise self._refused(_ONE_OF_OTHERS.format(found.another))
+            raise self._refused(ONE_OF_OTHERS.format("loop", found.another))
         if found.another:
             return _ANOTHER.format(found.another)
         if found.changed and not session.settings.force:

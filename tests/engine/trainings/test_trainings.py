@@ -24,6 +24,25 @@ def test_finished_trainings_are_not_interrupted() -> None:
     assert not Trainings([FINISHED], Beacon.create()).has_interrupted(Identity())
 
 
+def test_the_newest_is_missed_until_a_call_goes_on_with_it() -> None:
+    trainings = Trainings([FINISHED, INTERRUPTED], Beacon.create())
+    trainings.claim(FINISHED)
+    assert trainings.misses_newest
+    trainings.claim(INTERRUPTED)
+    assert not trainings.misses_newest
+    assert not Trainings([], Beacon.create()).misses_newest
+
+
+def test_a_finished_training_is_missed_by_a_call_in_its_place() -> None:
+    """A script may leave it out where its result is in a file."""
+    identity = replace(FINISHED.identity, complete=True)
+    trainings = Trainings([replace(FINISHED, identity=identity)], Beacon.create())
+    trainings.match(replace(identity, frames=("b",)))
+    assert not trainings.misses_newest
+    trainings.match(replace(identity, settings={"loss": "mae"}))
+    assert trainings.misses_newest
+
+
 def test_what_is_left_out_behind_a_training_that_is_repeated() -> None:
     """A script that always trains its first model, and leaves out finished trials behind it."""
     identities = [Identity(frames=("a",), complete=True)]

@@ -36,6 +36,11 @@ HELD_BEFORE = (
     "An earlier training used the saved values instead of the script's changes ({}); the later "
     "ones use the script's."
 )
+ONE_OF_OTHERS = (
+    "The other members continue from the saved state, but the {} of this one is not the saved "
+    "one: {}."
+)
+NO_EVIDENCE = "there is no evidence that it is the same"
 _ALL = "all"
 
 
@@ -236,7 +241,7 @@ def _resumed(found: TrainingMatch, epoch: int) -> Course:
 
 
 def _told_again(found: TrainingMatch, training: RestorePoint) -> str:
-    what = told(found.differences) or "there is no evidence that it is the same"
+    what = told(found.differences) or NO_EVIDENCE
     return (
         f"Training {training.fit + 1} was finished, but the script was changed: {what}. It starts "
         "over; its old result is kept."
@@ -249,7 +254,7 @@ def _told_another(found: TrainingMatch, training: RestorePoint, now: Identity) -
     if training.finished and not is_near:
         return ""
     state = "finished" if training.finished else "interrupted"
-    what = told(found.differences) or "there is no evidence that it is the same"
+    what = told(found.differences) or NO_EVIDENCE
     return (
         f"This training is not the {state} training {training.fit + 1}: {what}. It starts from "
         "its beginning; the saved state is kept."

@@ -84,6 +84,14 @@ class Trainings:
         waiting = (each.identity for each in self._open() if not each.finished)
         return any(not matching.is_changed(identity, each) for each in waiting)
 
+    @property
+    def misses_newest(self) -> bool:
+        """Whether no call has gone on with the newest training, and a new one is made instead."""
+        newest = next(reversed(self._known()), None)
+        if newest is None or newest.fit in self._claimed:
+            return False
+        return not newest.finished or newest.fit in self._passed
+
     def repeats(self, identity: Identity) -> bool:
         """Whether a new call comes before the newest state, where short trainings were left out."""
         newest = self.newest.identity if self.newest is not None else Identity()

@@ -15,6 +15,8 @@ from pitstop.engine.snapshots.variable_match import PresentVariable
 from pitstop.engine.trainings.course import (
     DOES_NOT_GO_ON,
     HELD_BEFORE,
+    NO_EVIDENCE,
+    ONE_OF_OTHERS,
     Course,
     decide,
     doubt_of_left_out,
@@ -137,6 +139,8 @@ class Recognition:
         if course.refusal is not None:
             self._session.refuse(self._with_variables(course.refusal, found, model))
         repeats = not course.goes_on and trainings.repeats(identity)
+        if not (course.goes_on or course.doubt or repeats) and trainings.misses_newest:
+            self._refuse_member(found)
         if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))
         if course.goes_on and found.training is not None:
@@ -158,6 +162,14 @@ class Recognition:
         if not course.doubt and not repeats:
             course = Course(goes_on=False, doubt=self._doubt_of_new(identity))
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
+
+    def _refuse_member(self, found: TrainingMatch) -> None:
+        """Members that train together would train on from different states."""
+        session = self._session
+        if session.snapshots.lockstep.agreed and not session.settings.force:
+            what = told(found.differences) or NO_EVIDENCE
+            message = ONE_OF_OTHERS.format("training", what)
+            session.refuse(ResumeRefused(message, "Undo the change, or start over with --new."))
 
     def _begin_again(
         self, identity: Identity, found: TrainingMatch, left_out: Sequence[Identity]
