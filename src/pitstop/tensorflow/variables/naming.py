@@ -13,12 +13,18 @@ _Write = Callable[[Mapping[str, int]], None]
 
 def path_of(variable: Any) -> str:
     """Of a `tf.Variable`, or of a variable of Keras 3, which keeps its path beside its name."""
-    return str(variable.path if hasattr(variable, "path") else variable.name.removesuffix(":0"))
+    return str(variable.path if _is_of_keras(variable) else variable.name.removesuffix(":0"))
 
 
 def value_of(variable: Any) -> Any:
     """The `tf.Variable` itself, which a variable of Keras 3 holds."""
-    return variable.value if hasattr(variable, "path") else variable
+    return variable.value if _is_of_keras(variable) else variable
+
+
+def _is_of_keras(variable: Any) -> bool:
+    # Not asked of the variable: one that workers add up would read its value for that, with all
+    # of them, and it is not looked at by all at the same time.
+    return hasattr(type(variable), "path")
 
 
 def of_replica(path: str, number: int) -> str:
