@@ -79,7 +79,22 @@ def test_the_joint_level_is_the_worst() -> None:
     assert isinstance(outcome, GangReady)
     assert outcome.doubt == "the saved state of worker 1 is not exact"
     outcome = agreed(muster(100, level="exact_by_replay"), muster(100)).outcome
-    assert outcome == GangReady(2, "g2-2", mark_of("g1-2", 0, 100, ""))
+    mark = mark_of("g1-2", 0, 100, "")
+    assert outcome == GangReady(2, "g2-2", mark, common=[mark])
+
+
+def test_ends_that_not_all_have_saved_are_not_used() -> None:
+    """Which ends are worth it is decided by each member's clock."""
+    first, second, newest = (
+        mark_of("g1-2", fit, 10 * fit + 10, "fit_end" if fit < 2 else "") for fit in range(3)
+    )
+    leader, other = (
+        Muster(2, marks, ["exact"] * len(marks), ["g1-2"])
+        for marks in ([newest, second, first], [newest, first])
+    )
+    outcome = agreed(leader, other).outcome
+    assert isinstance(outcome, GangReady)
+    assert (outcome.mark, outcome.common) == (newest, [newest, first])
 
 
 def test_the_reason_of_the_level_is_told_to_all_and_at_each_resume_the_same() -> None:

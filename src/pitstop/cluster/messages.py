@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pitstop.events import JsonValue
 from pitstop.link.messages import Count, Message, Name
 
-PROTOCOL = 7
+PROTOCOL = 8
 
 
 class JoinRequest(Message):
@@ -142,13 +142,15 @@ class ResumeAnswer(ToLeader):
 class GangReady(ToMember):
     """To a member: all go on from the state of this mark, as one gang; meant for this attempt.
 
-    An empty mark: all begin anew.  `doubt`: why this is not exact; empty if it is.
+    An empty mark: all begin anew.  `doubt`: why this is not exact; empty if it is.  `common`: the
+    marks of the states that all hold.
     """
 
     attempt: Count
     gang: str
     mark: str
     doubt: str = ""
+    common: Sequence[str] = ()
 
 
 class GangRefused(ToMember):

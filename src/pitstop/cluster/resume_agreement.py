@@ -79,17 +79,22 @@ class ResumeAgreement:
         self._unread.remove(task)
         if self._unread:
             return ()
-        attempt = self.musters[self._leader].attempt
-        return self._told_all(GangReady(attempt, self.name, self._proposal.mark, self._doubt()))
+        leader, mark = self.musters[self._leader], self._proposal.mark
+        whole = self._held_by_all()
+        common = [each for each in leader.marks if each in whole] if mark != ANEW else []
+        ready = GangReady(leader.attempt, self.name, mark, self._doubt(), common)
+        return self._told_all(ready)
 
     def _proposed(self) -> Words:
         """The newest of the leader's own states that all the others hold too, else none."""
-        held = (set(muster.marks) for muster in self.musters.values())
-        whole = set.intersection(*held) - self._damaged
+        whole = self._held_by_all() - self._damaged
         usable = (mark for mark in self.musters[self._leader].marks if mark in whole)
         self._proposal = ResumeProposal(self._proposal.proposal + 1, next(usable, ANEW))
         self._unread = set(self._members)
         return tuple((task, self._proposal) for task in self._members)
+
+    def _held_by_all(self) -> set[str]:
+        return set.intersection(*(set(muster.marks) for muster in self.musters.values()))
 
     def _told_all(self, outcome: GangReady | GangRefused) -> Words:
         self.outcome = outcome

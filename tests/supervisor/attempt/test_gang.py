@@ -89,7 +89,9 @@ class Loads:
     def await_agreement(self) -> bool:
         return True
 
-    def agreed(self, name: str, gang: str, _doubt: str) -> tuple[Occurrence, ...]:
+    def agreed(
+        self, name: str, gang: str, _doubt: str, _common: set[str]
+    ) -> tuple[Occurrence, ...]:
         self.agreed_on = name, gang
         return ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,11 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers.helper_link import PersisterLink, PersisterPlan
-from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.helpers.restoring import Restoring, held_by_all
 from pitstop.supervisor.lifecycle.occurrences import EventLoop, Occurrence
 from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from tests.messages import body_of
-from tests.store.samples import save
+from tests.store.samples import info, save
 
 
 @dataclass
@@ -127,12 +127,22 @@ def test_the_trainer_of_a_member_waits_for_the_state_that_all_agree_on(attempt: 
     assert attempt.restoring.verdict("00000010") is None
     attempt.persister_says(ImageAnswer("00000010"), attempt.trainer.fileno())
     assert attempt.restoring.verdict("00000010")
-    assert [type(each).__name__ for each in attempt.restoring.agreed("00000010", "a-2", "")] == [
-        "ResumeChosen"
-    ]
+    told = attempt.restoring.agreed("00000010", "a-2", "", ())
+    assert [type(each).__name__ for each in told] == ["ResumeChosen"]
     assert attempt.points == ["00000010"]
     welcome = body_of(attempt.trainer.receive())
     assert (welcome["gang"], welcome["refusal"]) == ("a-2", "")
+
+
+def test_an_end_that_not_all_members_hold_is_trained_again() -> None:
+    """As one that none holds, so that all members do the same."""
+    newest = replace(info(30), fit=2, identity={"left_out": 0, "ordinal": 2})
+    ends = [replace(info(step, "fit_end"), fit=fit) for fit, step in enumerate((10, 20))]
+    points = (("00000010", ends[0]), ("00000020", ends[1]), ("00000030", newest))
+    assert held_by_all(points, {name for name, _ in points}) == points
+    [first, last] = held_by_all(points, {"00000010", "00000030"})
+    assert first == points[0]
+    assert last[1].identity == {"left_out": 1, "ordinal": 2}
 
 
 def test_a_state_that_cannot_be_read_is_not_agreed_on(attempt: _Attempt) -> None:

@@ -293,7 +293,8 @@ class GangPart:
         yield events.GangFormed(order.gang, self._task, members, name, order.doubt)
         if name:
             self._resources.persister.tell(Keep(name))
-        yield from self._restoring.agreed(name, order.gang, order.doubt)
+        common = {self._states.names[mark] for mark in order.common if mark in self._states.names}
+        yield from self._restoring.agreed(name, order.gang, order.doubt, common)
 
     # -- what it saves -----------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Loading restore points while the trainer is still starting."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from pitstop.events import Notice, ResumeChosen
@@ -38,6 +38,20 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePo
     states.pop(last.info.fit, None)
     chosen = [*(states[fit] for fit in sorted(states)), (newest, last)]
     return tuple((name, manifest.info) for name, manifest in chosen)
+
+
+def held_by_all(points: RestorePoints, common: Collection[str]) -> RestorePoints:
+    """Without ends that others have not saved: which are worth it is decided by the clock.
+
+    All members train again what one of them has to, as after ends that no member has saved.
+    """
+    kept = tuple(point for point in points if point[0] in common)
+    if len(kept) == len(points):
+        return points
+    *earlier, (name, newest) = kept
+    if newest.identity and not newest.identity.get("left_out"):
+        newest = replace(newest, identity={**newest.identity, "left_out": 1})
+    return (*earlier, (name, newest))
 
 
 @dataclass(eq=False)
@@ -91,8 +105,12 @@ class Restoring:
             self._persister.send(Load(name))
         return self._verdicts.get(name)
 
-    def agreed(self, name: str, gang: str, doubt: str) -> Iterator[Occurrence]:
+    def agreed(
+        self, name: str, gang: str, doubt: str, common: Collection[str]
+    ) -> Iterator[Occurrence]:
+        """`common`: the checkpoints of states that all members hold."""
         self.points = restore_points(self._catalog.entries(), name) if name else ()
+        self.points = held_by_all(self.points, {name, *common})
         self._awaits_agreement = False
         self._trainer_slot.terms = replace(self._trainer_slot.terms, gang=gang, doubt=doubt)
         yield from self._let_in()
