@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,17 @@ def _words() -> Any:
     return _rows().map(tf.strings.as_string).shuffle(48).map(look).batch(5).cache().prefetch(1)
 
 
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+def _table_of_a_file() -> Any:
+    path = Path(_FOLDER.name, "table.csv")
+    path.write_text("a,b\n" + "".join(f"{row},{row % 2}\n" for row in _ROWS))
+    options: dict[str, Any] = {"batch_size": 5, "label_name": "b", "num_epochs": 1}
+    rows = tf.data.experimental.make_csv_dataset(str(path), **options)
+    return rows.map(lambda row, _: row["a"]).cache()
+
+
 _table = tf.Variable(2.0, trainable=False)
 
 FILLED: dict[str, Callable[[], Any]] = {
@@ -37,6 +50,7 @@ FILLED: dict[str, Callable[[], Any]] = {
     "same each time": lambda: _rows().shuffle(48, reshuffle_each_iteration=False).cache().batch(5),
     "words": _words,
     "in parallel": lambda: _rows().shuffle(9).map(lambda row: row * 2, 2).batch(5).cache(),
+    "a table in a file": _table_of_a_file,
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "a shuffle behind it": lambda: _rows().shuffle(48).cache().shuffle(48).batch(5),

@@ -105,7 +105,9 @@ def is_known(dataset: Any) -> bool:
     return bool(sources) and known and not file_cache_of(dataset)
 
 
-_READERS = frozenset({"TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset"})
+_READERS = frozenset(
+    {"TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset", "CSVDataset", "CSVDatasetV2"}
+)
 
 
 def reads_again(dataset: Any) -> bool:
