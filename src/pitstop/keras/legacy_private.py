@@ -25,6 +25,7 @@ tf_utils, traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.tr
 _schedules = _module("src.optimizers.schedules.learning_rate_schedule")
 
 Model: Any = _training.Model
+Sequential: Any = _module("src.engine.sequential").Sequential
 DataHandler: Any = _data_adapter.DataHandler
 _READERS = ("max_queue_size", "workers", "use_multiprocessing")
 CallbackList: Any = _callbacks.CallbackList
@@ -116,7 +117,8 @@ def continue_at_epoch(_model: Any, _epoch: int | None) -> None:
 
 
 def names_of_models() -> frozenset[str]:
-    return names_set_by_libraries(Model)
+    # `Model(inputs, outputs)` has the attributes of a class below `Model`, too.
+    return names_set_by_libraries(Sequential)
 
 
 def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:

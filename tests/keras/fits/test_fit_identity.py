@@ -119,14 +119,20 @@ def test_a_schedule_that_has_no_configuration_is_known_by_what_it_holds() -> Non
     assert _settings(0.1, 0.5)["momentum"] != _settings(0.1)["momentum"]
 
 
-def test_a_functional_model_of_a_class_of_the_script_is_known_again() -> None:
-    class Own(keras.Model):
-        def call(self, x: Any) -> Any:
-            return super().call(x)
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_a_functional_model_of_a_class_of_the_script_is_known_again(name: str) -> None:
+    package = pytest.importorskip(name)
+
+    class Own(package.Model):  # type: ignore[name-defined]
+        def call(self, x: Any, training: Any = None, mask: Any = None) -> Any:
+            return super().call(x, training=training, mask=mask)
+
+    models = []
 
     def made() -> dict[str, str]:
-        inputs = keras.Input((3,))
-        return architecture_of(Own(inputs, keras.layers.Dense(2)(inputs)))
+        inputs = package.Input((3,))
+        models.append(Own(inputs, package.layers.Dense(2)(inputs)))
+        return architecture_of(models[-1])
 
     # Keras keeps numbers of objects in it, which are other ones for each.
     assert made() == made()
