@@ -12,6 +12,7 @@ from pitstop.events import (
     FitEnded,
     FitLeft,
     FitStarted,
+    InputExhausted,
     Restored,
     ScriptEnded,
     StopTrainingSet,
@@ -290,6 +291,18 @@ def test_validation_data_that_ends_is_told_from_training_data() -> None:
     evidence = completed(*(epoch(each) for each in range(5)), *FINISHED, output=warning)
     (other,) = (each for each in diagnose(evidence).others if each.cause == "dataset_exhausted")
     assert "validation data" in other.summary
+
+
+def test_an_epoch_is_told_of_its_own_fit() -> None:
+    last = FitStarted(1, 50, 1), FitEnded(1, 51, 50, 50)
+    once = attempt_of(
+        *(STARTED, CONNECTED, FitStarted(0, 1, 10), InputExhausted(0, 0, 1, 10)),
+        *(FitEnded(0, 1, 1, 1), *last, ScriptEnded(51), exited(0)),
+        state="completed",
+    )
+    said = finding_of(once).summary
+    assert "only 1 of 10 steps" in said
+    assert "50" not in said
 
 
 def test_a_warning_about_an_input_of_unknown_length_is_no_second_finding() -> None:

@@ -106,16 +106,15 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     )
 
 
-ShortEpoch = tuple[int, int, int]
-"""An epoch counted from 0, the steps it had, the steps it was to have."""
+ShortEpoch = events.InputExhausted | events.EpochEnded
 
 
 def _short_epochs(evidence: Evidence) -> list[ShortEpoch]:
-    exhausted = [(e.epoch, e.steps, e.expected_steps) for e in evidence.all(events.InputExhausted)]
+    exhausted: list[ShortEpoch] = list(evidence.all(events.InputExhausted))
     cut = {event.epoch for event in evidence.all(events.StopTrainingSet)}
     cut |= {event.epoch for event in evidence.all(events.Restored)}  # began in another attempt
-    ended = [
-        (event.epoch, event.steps, event.expected_steps or 1)
+    ended: list[ShortEpoch] = [
+        event
         for event in evidence.all(events.EpochEnded)
         if event.steps < (event.expected_steps or 1) and event.epoch not in cut
     ]
@@ -123,19 +122,23 @@ def _short_epochs(evidence: Evidence) -> list[ShortEpoch]:
 
 
 def _short_words(short: ShortEpoch) -> str:
-    epoch, steps, expected = short
-    return f"epoch {epoch + 1} had {f'only {steps} of {expected} steps' if steps else 'no step'}"
+    steps, expected = short.steps, short.expected_steps or 1
+    had = f"only {steps} of {expected} steps" if steps else "no step"
+    return f"epoch {short.epoch + 1} had {had}"
 
 
 def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
-    started, ended = evidence.last(events.FitStarted), evidence.last(events.FitEnded)
+    started, fits = evidence.last(events.FitStarted), evidence.all(events.FitEnded)
     which = _short_words(epochs[0]) if epochs else ""
+    # The script may train more than once.
+    of_it = [each for each in fits if not epochs or each.fit == epochs[0].fit]
+    ended = of_it[-1] if of_it else None
     end = ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
-    elif ended and epochs:
+    elif ended and epochs and epochs[0].epoch + 1 < ended.epochs:
         end = f"fit continued silently to the end of {ended.epochs} epochs"
-    elif started and started.steps_per_epoch:
+    elif not epochs and started and started.steps_per_epoch:
         end = "the validation data has fewer batches than `validation_steps`"
     details = "; ".join(part for part in (which, end) if part)
     return f": {details}" if details else ""
@@ -145,7 +148,7 @@ def _exhausted_advice(
     evidence: Evidence, epochs: list[ShortEpoch], printed: str
 ) -> tuple[str, ...]:
     needed = _NEEDED.search(printed)
-    if epochs and not any(steps for _, steps, _ in epochs):
+    if epochs and not any(each.steps for each in epochs):
         return (ADVICE["empty_input"],)
     if epochs:
         mismatch = _mismatch(evidence, epochs[0])
@@ -156,9 +159,11 @@ def _exhausted_advice(
 
 
 def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
-    epoch, steps, expected = short
+    epoch, steps, expected = short.epoch, short.steps, short.expected_steps or 1
     before = {
-        event.epoch: event.steps for event in evidence.all(events.EpochEnded) if event.epoch < epoch
+        event.epoch: event.steps
+        for event in evidence.all(events.EpochEnded)
+        if event.epoch < epoch and event.fit == short.fit
     }
     if not epoch:
         return f"steps_per_epoch={expected}, but the dataset has {steps} batches: "
