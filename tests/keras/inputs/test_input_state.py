@@ -427,6 +427,16 @@ def test_what_a_pipeline_draws_from_is_its_own_after_a_replay() -> None:
     assert len(resumed.state.moved_variables()) == 1
 
 
+def test_the_vocabulary_of_a_layer_of_keras_2_is_no_variable() -> None:
+    look = pytest.importorskip("tf_keras").layers.TextVectorization()
+    look.adapt(["one two"])
+    lines = tf.data.Dataset.from_tensor_slices(["one", "two"])
+    dataset = lines.map(lambda line: look(tf.expand_dims(line, -1)))
+    state = InputState(native=True, dataset=dataset, data=dataset)
+    state.creating({})
+    assert all(hasattr(each, "shape") for each in state.variables)
+
+
 def test_random_numbers_that_cannot_be_repeated_are_told() -> None:
     reader = Input(lambda: TFDatasetAdapter(rows().map(noisy).batch(4)))
     reader.create()
