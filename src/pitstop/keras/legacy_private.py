@@ -143,13 +143,12 @@ def config_of(model: Any) -> Any:
     return model.get_config() if is_told else {"class_name": type(model).__name__}
 
 
-def validation_iterators(model: Any) -> tuple[Any, int]:
+def validation_iterators(model: Any) -> tuple[Any, int, int]:
     source = getattr(model, "_eval_data_handler", None)
     if source is None:
-        return None, 0
-    return getattr(source, "_pitstop_iterator", None), 1 + int(
-        source._adapter.should_recreate_iterator()
-    )
+        return None, 0, 0
+    unread = int(source._adapter.should_recreate_iterator())
+    return getattr(source, "_pitstop_iterator", None), 1 + unread, unread
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:

@@ -153,13 +153,13 @@ def names_of_models() -> frozenset[str]:
     return frozenset({"_name"}.union(*map(vars, made), names_set_by_libraries(keras.Model)))
 
 
-def validation_iterators(model: Any) -> tuple[Any, int]:
-    """The iterator that a validation left, and how many the validation has created."""
+def validation_iterators(model: Any) -> tuple[Any, int, int]:
+    """What a validation left, how many it has created, and how many before the one it read."""
     source = model._eval_epoch_iterator
     left = source._current_iterator
     # Under a strategy, `_maybe_symbolic_build` reads a batch of an iterator of its own.
-    builds = is_distributed(model)
-    return left, 1 + int(builds) + int(left is not None and source._steps_seen == 0)
+    builds = int(is_distributed(model))
+    return left, 1 + builds + int(left is not None and source._steps_seen == 0), builds
 
 
 def validates_with(model: Any, epoch_iterator: Any) -> bool:

@@ -94,12 +94,16 @@ def test_without_a_seed_none_is() -> None:
 
 
 @pytest.mark.parametrize("drawn", [0, 4, 10])
-@pytest.mark.parametrize("created", [1, 3])
+@pytest.mark.parametrize(("unread", "created"), [(0, 1), (0, 3), (1, 1), (1, 3)])
 @pytest.mark.parametrize("name", FILLED)
-def test_training_goes_on_in_its_order(name: str, created: int, drawn: int) -> None:
+def test_training_goes_on_in_its_order(name: str, unread: int, created: int, drawn: int) -> None:
+    """Keras 2 creates an iterator that it does not read."""
     stopped = reading(_made(FILLED[name]))
+    for _ in range(unread):
+        stopped.before_iterator()
+        stopped.create_iterator()
     for _ in range(created - 1):
-        _read(stopped.iterator)
+        stopped.state.drawn += len(_read(stopped.iterator))
         stopped.before_iterator()
         stopped.create_iterator()
     for _ in range(drawn):
@@ -125,14 +129,17 @@ def test_training_goes_on_in_its_order(name: str, created: int, drawn: int) -> N
     assert _read(resumed.iterator) == _read(stopped.iterator)
 
 
+@pytest.mark.parametrize("unread", [0, 1])
 @pytest.mark.parametrize("times", [0, 1, 3])
 @pytest.mark.parametrize("name", FILLED)
-def test_validation_goes_on_in_its_order(name: str, times: int) -> None:
+def test_validation_goes_on_in_its_order(name: str, times: int, unread: int) -> None:
     data = _made(FILLED[name])
     stopped = ValidationInput(data)
     for _ in range(times):
+        for _ in range(unread):
+            iter(data)
         _read(data)
-        stopped.ended(None, 1)
+        stopped.ended(None, 1 + unread, unread)
     assert stopped.level.level == "exact"
     described, tensors = stopped.capture(Encoder(""))
     assert tensors == []

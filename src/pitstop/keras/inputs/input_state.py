@@ -1,5 +1,6 @@
 """The position in the training input: the state of an iterator, or a count of drawn batches."""
 
+import collections
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -145,6 +146,7 @@ class InputState:
     drawn: int = 0  # batches drawn from the present iterator
     created: int = 0  # iterators created so far; each advances the shuffle's seed stream
     readings: int = 0  # how many of them, the present one aside, a batch was drawn from
+    unread: int = 0  # how many were created before the first that a batch was drawn from
     # random streams when the present iterator was created
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None  # the `tf.data` pipeline; None for other adapters
@@ -196,6 +198,8 @@ class InputState:
 
     def created_one(self) -> None:
         self.readings += self.drawn > 0
+        if not self.readings:
+            self.unread = self.created
         self.created += 1
         self.drawn = 0
 
@@ -214,6 +218,7 @@ class InputState:
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
             "readings": self.readings,
+            "unread": self.unread,
             "fills": self.fills,
             "random": encoder.encode(self.random),
             "variables": encoder.encode(self.variables),
@@ -267,6 +272,7 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.readings = saved["readings"]
+        self.unread = saved["unread"]
         self.fills = saved["fills"] or []
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
@@ -319,6 +325,13 @@ def _variables_of(dataset: Any, data: Any) -> list[Any]:
             held = owner.variables if hasattr(owner, "variables") else [owner.state]
         found += [each for each in map(value_of, held) if is_seed(each)]
     return list({id(variable): variable for variable in found}.values())
+
+
+def fill_caches(dataset: Any, unread: int) -> None:
+    """Reads a pipeline as its first reading did, after `unread` iterators that took seeds only."""
+    for _ in range(unread):
+        iter(dataset)
+    collections.deque(dataset, maxlen=0)
 
 
 def prepare_replay(

@@ -1,7 +1,6 @@
 """The training input of one `fit`: its iterators, and how they are brought back."""
 
 import atexit
-import collections
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -233,7 +232,7 @@ class TrainingInput:
             if any(map(pipeline.has_state, unread)) and not saved.position.milestone:
                 described["level"] = _COMPLETED.level, _COMPLETED.reason
             if self._fills and (described["created"] > 1 or saved.position.milestone):
-                collections.deque(self.dataset, maxlen=0)
+                input_state.fill_caches(self.dataset, described["unread"])
             input_state.prepare_replay(
                 described,
                 saved.tensors,

@@ -4,7 +4,6 @@ The order of the rows decides the last bits of the metrics. It depends on how fa
 dataset's shuffles have gone.
 """
 
-import collections
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,6 +54,7 @@ class ValidationInput:
         self.data = data[0] if isinstance(data, tuple | list) and data else data
         self.bad_records = BadRecords(self.data, may_skip=skips_bad_records, in_validation=True)
         self._created = 0
+        self._unread = 0  # iterators before the first reading
         self._left: Any = None
         self._saved_state = b""
         self._shuffles = RepeatedShuffles(self.data, in_parts=True)
@@ -86,13 +86,16 @@ class ValidationInput:
     def begin(self) -> None:
         self._streams = randomness.capture() if self._reads_code_further else {}
 
-    def ended(self, left: Any, created: int) -> None:
+    def ended(self, left: Any, created: int, unread: int = 0) -> None:
+        """A validation; it has created `unread` iterators before the one that it read."""
         before = self._streams
         now = randomness.capture() if before else {}
         names = now.keys() & _STREAMS
         self._is_drawn_ahead |= any(not same(before[name], now[name]) for name in names)
         self._left = left
         self._saved_state = b""
+        if not self._created:
+            self._unread = unread
         self._created += created
 
     def copied(self, arguments: Mapping[str, Any]) -> list[Any]:
@@ -111,7 +114,7 @@ class ValidationInput:
         return isinstance(self.data, kinds(*SEQUENCES))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
-        described = {"created": self._created}
+        described = {"created": self._created, "unread": self._unread}
         # Not kept from cut to cut: the seeds in it belong to the dataset, and
         # go on when a callback evaluates the same data.
         is_dataset = isinstance(self.data, tf.data.Dataset) and not self._fills
@@ -121,13 +124,14 @@ class ValidationInput:
 
     def restore(self, saved: dict[str, Any], tensors: Arrays, training: Any = None) -> None:
         """Brings the shuffles to where they were; `training` is the dataset that is trained on."""
-        self._created = saved["created"]
+        self._created, self._unread = saved["created"], saved["unread"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
         if not isinstance(self.data, tf.data.Dataset):
             return
         if self._fills:
-            # The first validation has left its order in the cache.
-            collections.deque(self.data if self._created else (), maxlen=0)
+            if self._created:
+                # The first validation has left its order in the cache.
+                input_state.fill_caches(self.data, self._unread)
             return
         # With smaller buffers, only the number of readings counts.  Where the training draws from
         # the same shuffle, a state has its seeds counted, too, and those are drawn again.
