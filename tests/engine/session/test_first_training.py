@@ -132,6 +132,18 @@ def test_what_was_prepared_by_an_attempt_that_never_trained_is_told(
         files.looks.end()
 
 
+def test_what_another_process_of_the_attempt_prepared_is_of_no_earlier_one(
+    tmp_path: Path, files: EarlierFiles
+) -> None:
+    """Such as the connection file of a kernel, which `jupyter` writes."""
+    run = session(tmp_path)
+    run.attempt_dir = run.attempt_dir.with_name("1")
+    started = AttemptStarted(1, ["jupyter"], 1, 2, "host", started_seconds=_STARTED)
+    (tmp_path / "run" / "journal.jsonl").write_bytes(encode(Entry(_STARTED, 1, started)))
+    prepared(tmp_path, files)
+    assert not first_training.deviation(run, _FIRST)
+
+
 def test_a_file_that_the_script_writes_anew_is_not_prepared(tmp_path: Path, files: Any) -> None:
     path = written(tmp_path, _STARTED + 1)
     files.looks.begin()

@@ -4,7 +4,6 @@ A script that keeps its prepared data in a file reads them in its next attempt, 
 nor computes what it needs for them. What follows differs then, where no state of it is restored.
 """
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,10 +76,9 @@ def deviation(session: Session, now: Mapping[str, str]) -> str:
 
 def _prepared_without_training(attempt_dir: Path, first_to_train: int | None) -> str:
     """A file of attempts before the first one that trained, which the script uses; else empty."""
-    until_seconds = math.inf  # what this attempt writes itself is not counted
-    if first_to_train is not None:
-        until_seconds = started_seconds(attempt_dir, first_to_train)
-    times = started_seconds(attempt_dir), until_seconds
+    # What this attempt writes is not counted, nor what its other processes do.
+    attempt = first_to_train or int(attempt_dir.name)
+    times = started_seconds(attempt_dir), started_seconds(attempt_dir, attempt)
     files = EARLIER.read_ahead(attempt_dir, *times) + EARLIER.looked_ahead(attempt_dir, *times)
     return next(iter(files), "")
 
