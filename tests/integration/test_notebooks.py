@@ -353,3 +353,50 @@ def test_a_shuffle_that_cannot_be_set_back_is_named(start: Start, tmp_path: Path
             assert f"{RESUMED} 13" in told
             assert ("run the cell that makes the dataset again" in told) == is_named
             assert is_named or kernel.value(OUTCOME) == plain
+
+
+_OF_EARLIER_CELLS = """
+class Rows(keras.utils.PyDataset):
+    def __init__(self):
+        super().__init__()
+        self.order, self.random = np.arange(256), np.random.default_rng(1)
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, batch):
+        rows = self.order[batch * 32 : batch * 32 + 32]
+        return x[rows], y[rows]
+
+    def on_epoch_end(self):
+        self.random.shuffle(self.order)
+
+class Rates(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen.append(batch)
+        self.model.optimizer.learning_rate = 0.001 + 0.001 * (len(self.seen) % 3)
+
+rows, rates, plateau = Rows(), Rates(), keras.callbacks.ReduceLROnPlateau("loss", patience=1)
+"""
+
+
+def test_objects_of_other_cells_that_the_training_changes_are_the_same_after_a_stop(
+    start: Start, tmp_path: Path
+) -> None:
+    fit = FIT.replace("x, y", "rows").replace("Ends()", "rates, plateau, Ends()")
+    cells = [SEEDED, MODEL, _OF_EARLIER_CELLS, fit]
+    outcome = f"{OUTCOME}, rows.order.tolist(), len(rates.seen)"
+    plain = _plain(start, tmp_path / "plain", cells, outcome)
+    with start(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, *cells[:-1]]).status == "ok"
+        for step in (3, 13, 20):
+            kernel.plan("SIGINT", step)
+            assert f"Stopped after step {step} " in kernel.run(fit).text
+        told = kernel.run(fit).text
+        assert f"{RESUMED} 20" in told
+        assert "not exact" not in told
+        assert kernel.value(outcome) == plain

@@ -27,6 +27,17 @@ class StoppedFit(Frozen):
     left: Identity
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A training that a cell has begun; the user's objects may be gone before it ends."""
+
+    number: int
+    identity: Identity
+    model: Callable[[], Any]
+    callbacks: list[Callable[[], Any]]
+    data: dict[str, Callable[[], Any]]
+
+
 @dataclass
 class _Execution:
     """One run of a cell; `before` is a digest of it and of all that ran before it."""
@@ -34,7 +45,7 @@ class _Execution:
     text: str = ""
     codes: tuple[types.CodeType, ...] = ()
     before: str = ""
-    begun: list[tuple[int, Identity, list[Callable[[], Any]]]] = field(default_factory=list)
+    begun: list[_Begun] = field(default_factory=list)
     reopenable: list[StoppedFit] = field(default_factory=list)
 
 
@@ -83,16 +94,16 @@ class NotebookCells:
             return
         cell = self._running[-1]
         fits = []
-        for number, identity, references in cell.begun:
-            model, *callbacks = (reference() for reference in references)
+        for begun in cell.begun:
+            model, began = begun.model(), begun.identity
             if model is not None:
-                living = [each for each in callbacks if each is not None]
+                callbacks = [each for it in begun.callbacks if (each := it()) is not None]
+                data = {name: reference() for name, reference in begun.data.items()}
                 # A list that a function names has been filled since.
-                reached = reached_from(cell.codes, model, {"callbacks": living})
-                left = replace(
-                    left_of(identity, model, living), cells={**identity.cells, **reached}
-                )
-                fits.append(StoppedFit(number, identity, left))
+                reached = reached_from(cell.codes, model, {"callbacks": callbacks})
+                left = left_of(began, model, callbacks, data)
+                left = replace(left, cells={**began.cells, **reached})
+                fits.append(StoppedFit(begun.number, began, left))
         self._stopped[cell.text] = (fits, self._random.streams)
 
     # -- what makes a training what it is -----------------------------------------------
@@ -117,6 +128,7 @@ class NotebookCells:
                 return replace(
                     identity,
                     cells=began.cells,
+                    data=began.data,
                     settings=began.settings,
                     architecture=began.architecture,
                     random=began.random,
@@ -126,12 +138,15 @@ class NotebookCells:
     def begins(
         self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
     ) -> None:
+        from pitstop.keras.fits.fit_identity import DATA  # noqa: PLC0415
+
         callbacks = arguments.get("callbacks")
         listed = callbacks if isinstance(callbacks, list | tuple) else ()
         if self._running:
-            # They are the user's objects, and may be gone before the cell ends.
-            references = [_reference(each) for each in (model, *listed)]
-            self._running[-1].begun.append((number, identity, references))
+            data = {name: _reference(arguments[name]) for name in DATA if name in arguments}
+            references = [_reference(each) for each in listed]
+            begun = _Begun(number, identity, _reference(model), references, data)
+            self._running[-1].begun.append(begun)
 
 
 def _digest(*texts: str) -> str:
@@ -149,16 +164,16 @@ def _reference(value: Any) -> Callable[[], Any]:
 def _goes_on(now: Identity, fit: StoppedFit) -> bool:
     """Whether all is as when the training began, or as it was at the stop."""
     began, left = fit.identity, fit.left
-    same = (began.data, began.seed) == (now.data, now.seed)
-    return same and all(
-        mapping.keys() == before.keys()
-        and all(value in (before[name], then.get(name)) for name, value in mapping.items())
+    return began.seed == now.seed and all(
+        mapping.get(name) in (before.get(name), then.get(name))
         for mapping, before, then in (
             (now.cells, began.cells, left.cells),
+            (now.data, began.data, left.data),
             (now.settings, began.settings, left.settings),
             (now.architecture, began.architecture, left.architecture),
             (now.random, began.random, left.random),
         )
+        for name in mapping.keys() | before.keys() | then.keys()
     )
 
 

@@ -36,12 +36,13 @@ from pitstop.tensorflow.strategies import local_values
 from pitstop.tensorflow.variables.naming import path_of
 
 
-def left_of(began: Identity, model: Any, callbacks: list[Any]) -> Identity:
-    """A training's identity, with its model and callbacks as they are now."""
+def left_of(began: Identity, model: Any, callbacks: list[Any], data: Mapping[str, Any]) -> Identity:
+    """A training's identity, with its model, callbacks and data as they are now."""
     moved = moving_settings_of(model, callbacks)
     weights = weights_of(model)
     return replace(
         began,
+        data={**began.data, **data_of(data)},
         settings={**began.settings, **moved},
         architecture=architecture_of(model),
         random={**began.random, FIRST_WEIGHTS: weights},
@@ -67,8 +68,8 @@ def reached_from(
 _LIBRARIES = ("keras", "tf_keras", "tensorflow", "builtins", "abc")
 _POLICIES = ("DTypePolicy", "Policy")
 _NUMBER = re.compile(r"_\d+$")
-_DATA = ("x", "y", "sample_weight", "validation_data")
-_NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
+DATA = ("x", "y", "sample_weight", "validation_data")
+_NO_SETTINGS = (*DATA, "model", "callbacks", "verbose")
 FIRST_WEIGHTS = "first weights"
 _OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
 _FILES = (io.IOBase, tf.io.gfile.GFile)
@@ -123,7 +124,7 @@ def moving_settings_of(model: Any, callbacks: Any) -> dict[str, str]:
 
 
 def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    found = {name: arguments.get(name) for name in _DATA}
+    found = {name: arguments.get(name) for name in DATA}
     return {name: _data(value) for name, value in found.items() if value is not None}
 
 
@@ -158,7 +159,7 @@ def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str,
 
 
 def is_digested(arguments: Mapping[str, Any]) -> bool:
-    return _is_digested([arguments.get(name) for name in _DATA])
+    return _is_digested([arguments.get(name) for name in DATA])
 
 
 def called_by(model: Any, arguments: Mapping[str, Any]) -> list[Any]:
