@@ -381,13 +381,14 @@ class Rates(keras.callbacks.Callback):
         self.model.optimizer.learning_rate = 0.001 + 0.001 * (len(self.seen) % 3)
 
 rows, rates, plateau = Rows(), Rates(), keras.callbacks.ReduceLROnPlateau("loss", patience=1)
+best = keras.callbacks.EarlyStopping("loss", patience=2, restore_best_weights=True)
 """
 
 
 def test_objects_of_other_cells_that_the_training_changes_are_the_same_after_a_stop(
     start: Start, tmp_path: Path
 ) -> None:
-    fit = FIT.replace("x, y", "rows").replace("Ends()", "rates, plateau, Ends()")
+    fit = FIT.replace("x, y", "rows").replace("Ends()", "rates, plateau, best, Ends()")
     cells = [SEEDED, MODEL, _OF_EARLIER_CELLS, fit]
     outcome = f"{OUTCOME}, rows.order.tolist(), len(rates.seen)"
     plain = _plain(start, tmp_path / "plain", cells, outcome)

@@ -20,7 +20,7 @@ from pitstop.engine.values.python_state import decode
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import global_seeds, left_out, tensorboard
-from pitstop.keras.callbacks import open_files
+from pitstop.keras.callbacks import callback_nodes, open_files
 from pitstop.keras.fits import caught_exception, data_spec, fit_outputs, fit_state, trainables
 from pitstop.keras.fits.fit_call import ChangedSettings
 from pitstop.keras.fits.fit_run import FitRun
@@ -129,7 +129,7 @@ class Continuation:
         """Compares the input with the saved one; `Refused` for another layout."""
         self._run.input.state.replay_instead(self._saved.state["fit"]["input"])
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
-        arrays = self._run.objects.changed_arrays(self._saved.state["fit"]["objects"])
+        arrays = self._changed_arrays()
         self._has_other_data = bool(changes or arrays)
         for name, before, now in changes:
             what = f"the training data's {name}"
@@ -147,6 +147,14 @@ class Continuation:
             self._doubts.append("The training data changed.")
         elif arrays:
             self._doubts.append(f"The script's data changed: {', '.join(arrays[:_NAMED])}.")
+
+    def _changed_arrays(self) -> list[str]:
+        found = self._run.objects.changed_arrays(self._saved.state["fit"]["objects"])
+        if not self._run.session.kernel:
+            return found
+        # A callback of another cell has what the training has put into it; it is restored.
+        own = callback_nodes.numbered(self._run.listed_callbacks())
+        return [each for each in found if each.partition(".")[0] not in own]
 
     @restoring
     def batches_to_skip(self, adapter: Any) -> int:
