@@ -94,6 +94,13 @@ def test_a_fixed_order_has_no_seeds_to_take() -> None:
     assert reader.level.level == "exact_by_replay"
 
 
+def test_parts_of_a_fixed_order_share_no_seeds() -> None:
+    fixed = rows().shuffle(24, reshuffle_each_iteration=False)
+    reader = reading(fixed.skip(8).shuffle(16).batch(4), "replay", readers=[fixed.take(8)])
+    assert is_replayed(reader)
+    assert reader.level.level == "exact_by_replay"
+
+
 def rows() -> Any:
     return tf.data.Dataset.from_tensor_slices(ROWS)
 

@@ -173,9 +173,9 @@ def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
 
 
 def share_a_shuffle(one: Any, other: Any) -> bool:
-    attribute = "_reshuffle_each_iteration"
-    known = {id(stage) for stage in _stages(one, attribute)}
-    return any(id(stage) in known for stage in _stages(other, attribute))
+    """Whether both read from one that draws another order for each reader."""
+    known = {id(stage) for stage in _stages(one, "_reshuffle_each_iteration") if is_drawn(stage)}
+    return any(id(stage) in known for stage in every_stage(other))
 
 
 def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
