@@ -104,10 +104,15 @@ def layers_of(model: Any) -> list[Any]:
 
 def built_variables(model: Any) -> list[Any]:
     try:
-        return list(model.variables)
+        return without_vocabularies(model.variables)
     except ValueError:
         # Of a model of Keras 2 that its first batch builds.
         return []
+
+
+def without_vocabularies(listed: Iterable[Any]) -> list[Any]:
+    """The variables alone: a layer of Keras 2 lists its vocabulary among them."""
+    return [each for each in listed if hasattr(each, "shape")]
 
 
 def model_variables(model: Any) -> Iterator[Any]:

@@ -260,3 +260,14 @@ def test_the_first_step_builds_a_model_whose_flags_a_later_fit_knows() -> None:
     assert frozen.unverified == [
         "trainable flags that changed without make_train_function(force=True)"
     ]
+
+
+def test_a_vocabulary_of_keras_2_has_no_flag() -> None:
+    tf_keras = pytest.importorskip("tf_keras")
+    words = tf_keras.Input((1,), dtype="string")
+    lookup = tf_keras.layers.StringLookup()
+    lookup.adapt(["a", "b"])
+    outputs = tf_keras.layers.Dense(1)(tf_keras.layers.CategoryEncoding(3)(lookup(words)))
+    model = tf_keras.Model(words, outputs)
+    assert len(model.variables) == 3
+    assert flags_of(model)["variables"] == [True, True]

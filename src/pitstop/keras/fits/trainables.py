@@ -5,7 +5,7 @@ from typing import Any
 
 from pitstop.engine.session.export_order import ExportOrder, carrying_out
 from pitstop.engine.snapshots.saved_state import SavedState
-from pitstop.keras.common_private import optimizer_variables
+from pitstop.keras.common_private import optimizer_variables, without_vocabularies
 from pitstop.keras.fits.fit_run import FitRun
 from pitstop.keras.tensorboard import is_tensorboard
 from pitstop.tensorflow.variables import trainables
@@ -18,7 +18,7 @@ def of_model(model: Any) -> trainables.Trainables:
     return trainables.Trainables(
         objects={"model": model} | ({} if optimizer is None else {"optimizer": optimizer}),
         models={"model": model},
-        weights=_named(model.weights),
+        weights=_named(without_vocabularies(model.weights)),
         optimizer=_named(optimizer_variables(optimizer) if trainables.is_built(optimizer) else ()),
     )
 
