@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import keras
@@ -66,6 +67,18 @@ def test_a_function_trains_if_it_writes_what_is_trainable_and_given() -> None:
 def test_methods(name: str, trains: bool, feeds_itself: bool) -> None:
     call = MethodCall(keras.Sequential(), lambda: None, (), {}, name)
     assert (call.trains(), call.feeds_itself) == (trains, feeds_itself)
+
+
+@pytest.mark.parametrize("kind", ["legacy.Adam", "Adam"])
+def test_the_variables_of_a_model_of_keras_2(kind: str) -> None:
+    tf_keras = pytest.importorskip("tf_keras")
+    optimizer = attrgetter(kind)(tf_keras.optimizers)()
+    model = tf_keras.Sequential([tf_keras.layers.Dense(1, input_shape=(2,))])
+    model.compile(optimizer, "mse")
+    model.train_on_batch(np.ones((2, 2)), np.ones((2, 1)))
+    found = MethodCall(model, lambda: None, (), {}, "train_on_batch").variables()
+    assert {id(each) for each in model.variables} < {id(each) for each in found}
+    assert all(isinstance(each, tf.Variable) for each in found)
 
 
 def test_traces_of_a_method_are_those_of_the_function_that_it_calls() -> None:

@@ -12,6 +12,7 @@ from pitstop.replay import values
 from pitstop.replay.values import Form
 from pitstop.tensorflow import private
 from pitstop.tensorflow.pipelines import drawn_inputs
+from pitstop.tensorflow.variables.naming import value_of
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,11 @@ class MethodCall(Call):
         return self.method == "train_on_batch"
 
     def variables(self) -> list[Any]:
-        optimizer = getattr(self.owner, "optimizer", None)
-        return [
-            each.value for owner in (self.owner, optimizer) if owner for each in owner.variables
-        ]
+        owners = (self.owner, getattr(self.owner, "optimizer", None))
+        listed = [owner.variables for owner in owners if owner]
+        # An old optimizer of Keras 2 has a method of that name.
+        lists = [each() if callable(each) else each for each in listed]
+        return [value_of(each) for variables in lists for each in variables]
 
     def is_eager(self) -> bool:
         return bool(self.owner.run_eagerly)
