@@ -51,6 +51,11 @@ def _build_beside_the_step(run: Any, saved: SavedState) -> None:
     What a step creates has the optimizer's name in front.
     """
     model = run.model
+    paths = {each.path for each in saved_variables(saved)}
+    rate = f"{_name_of(model.optimizer)}/learning_rate"
+    if "learning_rate" in paths and rate not in paths:
+        # A callback had asked an old optimizer of Keras 2 for its rate, which creates its numbers.
+        getattr(model.optimizer, "learning_rate", None)
     if package_of(model) != KERAS_2 or not model.built or _built_by_step(model.optimizer, saved):
         return
     created = REGISTRY.created
@@ -62,8 +67,14 @@ def _build_beside_the_step(run: Any, saved: SavedState) -> None:
 
 
 def _built_by_step(optimizer: Any, saved: SavedState) -> int:
-    prefix = f"{getattr(optimizer, 'name', '')}/"
-    return sum(each.path.startswith(prefix) for each in saved_variables(saved))
+    # A step that builds it in a condition puts that in front of its name.
+    name = f"/{_name_of(optimizer)}/"
+    return sum(name in f"/{each.path}" for each in saved_variables(saved))
+
+
+def _name_of(optimizer: Any) -> str:
+    # An old one of Keras 2 has no public name.
+    return str(getattr(optimizer, "name", None) or getattr(optimizer, "_name", ""))
 
 
 def _build_optimizer(run: Any, saved: SavedState) -> None:
