@@ -237,3 +237,20 @@ def test_so_is_python_code_behind_a_number_of_validation_steps() -> None:
         list(watch.data)
         watch.ended(None, 1)
         assert (watch.level.level == "not_exact") is is_partly_read
+
+
+@pytest.mark.parametrize("holds", [True, False])
+@pytest.mark.parametrize("is_partly_read", [True, False])
+def test_a_sequence_with_a_generator_that_a_validation_reads_in_part(
+    holds: bool, is_partly_read: bool
+) -> None:
+    class Noisy(keras.utils.PyDataset):
+        def __init__(self) -> None:
+            super().__init__()
+            self.generator = np.random.default_rng(1) if holds else None
+
+        def __len__(self) -> int:
+            return 3
+
+    watch = ValidationInput(Noisy(), is_partly_read=is_partly_read)
+    assert (watch.level.level == "not_exact") is (holds and is_partly_read)

@@ -36,7 +36,7 @@ from pitstop.keras.models import missing_variables
 from pitstop.keras.models.model_functions import ModelFunctions
 from pitstop.keras.models.structure import Structure
 from pitstop.keras.models.variable_paths import OtherVariables, VariablePaths
-from pitstop.keras.packages import private_of
+from pitstop.keras.packages import SEQUENCES, kinds, private_of
 from pitstop.keras.step_numbers import FitVitals, StepNumbers
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow.event_files import EventFiles
@@ -94,9 +94,11 @@ class FitRun:
     def _validation_input(self) -> ValidationInput:
         """The data that `fit` validates with."""
         given = self.arguments
-        is_partly_read = bool(given.get("validation_steps"))
+        data, steps = given.get("validation_data"), given.get("validation_steps")
+        is_whole = isinstance(data, kinds(*SEQUENCES)) and steps == len(data)
+        is_partly_read = bool(steps) and not is_whole
         return ValidationInput(
-            given.get("validation_data"),
+            data,
             given.get("epochs", 1) - given.get("initial_epoch", 0),
             is_shared=is_partly_read or bool(self._read_by_callbacks()),
             is_partly_read=is_partly_read,

@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.exactness import EXACT, Exactness, not_exact
-from pitstop.engine.randomness.script_random import level_of_workers, same
+from pitstop.engine.randomness.script_random import KINDS, level_of_workers, same
 from pitstop.engine.snapshots.state_capture import HeldTensor
+from pitstop.engine.values import reachable
 from pitstop.engine.values.python_state import Arrays, Encoder
 from pitstop.keras.inputs import input_state
 from pitstop.keras.inputs.bad_records import BadRecords
@@ -31,6 +32,11 @@ _DRAWN_AHEAD = not_exact(
     "the Python code of validation_data draws random numbers, and threads read it further than the "
     "validation uses: not repeatable even without an interruption; put take() before prefetch() "
     "and before parallel stages, or give the code a random generator with a seed for each element"
+)
+_SEQUENCE_READ_AHEAD = not_exact(
+    "validation_steps ends each validation within validation_data, whose Python code holds a "
+    "random generator and is read further than the validation uses: not repeatable even without "
+    "an interruption; omit validation_steps, or set it to the length of the data"
 )
 _STREAMS = frozenset({"python", "numpy"})
 _SPLIT = ("x", "y", "sample_weight")
@@ -65,6 +71,11 @@ class ValidationInput:
         )
         self._streams: dict[str, Any] = {}
         self._is_drawn_ahead = False
+        self._is_split = (
+            is_partly_read
+            and self._is_read_for_its_form
+            and bool(reachable.find_used(self.data, KINDS, randomness.is_part_of_an_input))
+        )
 
     @property
     def level(self) -> Exactness:
@@ -73,6 +84,8 @@ class ValidationInput:
         kept = pipeline.keeps_an_order(self.data) and not self._fills
         if kept or pipeline.captures_an_order(self.data):
             return KEPT_ORDER
+        if self._is_split:
+            return _SEQUENCE_READ_AHEAD
         if self._is_drawn_ahead:
             return _DRAWN_AHEAD
         # The order of its shuffles may not even be repeatable without an interruption.
