@@ -30,7 +30,7 @@ _KILLED = 128 + 9
 def test_what_is_read_back_is_named(
     way: str, named: str, tmp_path: Path, forked: Interpreter
 ) -> None:
-    options = ("--every", "15steps")
+    options = ("--every", "15steps", "--overhead", "0.0001%")
     run = KerasRun(tmp_path, "looks_outside.py", (way,), options, interpreter=forked)
     # Behind the end of the first epoch, at 20, which the state of 15 does not know.
     assert run.attempt("--die-at-step", "24").returncode == _KILLED
