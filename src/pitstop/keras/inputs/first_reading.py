@@ -51,8 +51,7 @@ class FirstReading:
 
     def begin(self, state: bytes) -> None:
         """A training that begins has created an iterator, which has this state."""
-        if not self._resumes:
-            self._note(state)
+        self._note(state)
 
     def set_back(self, iterator: Any, state: bytes) -> bytes:
         """Lets an iterator, the first one of a training that goes on, be the first one of all.
@@ -67,7 +66,8 @@ class FirstReading:
 
     @property
     def is_watched(self) -> bool:
-        return bool(self._shuffles)
+        """Whether `begin` is to be told; of a training that goes on, `set_back` is told instead."""
+        return bool(self._shuffles) and not self._resumes
 
     def _note(self, state: bytes) -> None:
         begin_later = len(private.seed_counts(state)) < len(self._shuffles)
