@@ -15,6 +15,7 @@ from pitstop.engine.randomness import script_random
 from pitstop.engine.snapshots.state_capture import HeldTensor
 from pitstop.engine.values import reachable
 from pitstop.engine.values.python_state import Arrays, Encoder, decode
+from pitstop.keras.common_private import without_vocabularies
 from pitstop.keras.inputs import input_level
 from pitstop.keras.packages import kinds
 from pitstop.record import Frozen
@@ -321,8 +322,10 @@ def _variables_of(dataset: Any, data: Any) -> list[Any]:
     for owner in reachable.find_used(data, owners, is_part_of_an_input):
         if isinstance(owner, tf.Variable):
             held = [owner]
+        elif hasattr(owner, "variables"):
+            held = without_vocabularies(owner.variables)
         else:
-            held = owner.variables if hasattr(owner, "variables") else [owner.state]
+            held = [owner.state]
         found += [each for each in map(value_of, held) if is_seed(each)]
     return list({id(variable): variable for variable in found}.values())
 

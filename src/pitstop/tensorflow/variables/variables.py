@@ -85,8 +85,6 @@ PathOf = Callable[[Any], str]
 
 
 def is_seed(variable: Any) -> bool:
-    if not hasattr(variable, "shape"):
-        return False  # a vocabulary, which a layer of Keras 2 lists among its variables
     size = variable.shape.num_elements()
     return bool(variable.dtype.is_integer and size is not None and size <= _MOST_OF_A_SEED)
 
